@@ -62,6 +62,35 @@ def test_data():
     checks.equal(p.tolist(), [1.0, -1.0])
 
 
+def test_kept_data():
+    """A p.data that is kept has the elements that p had before p.data = …, and is p's own before that; two change places."""
+    p, q, shadow = (Tensor(list(one), requires_grad=True) for one in ((1.0, 2.0), (3.0, 4.0), (5.0, 6.0)))
+    backup = p.data
+    p.data += 1
+    checks.equal(backup.tolist(), [2.0, 3.0])
+    p.data = shadow.data
+    checks.equal((p.tolist(), backup.tolist()), ([5.0, 6.0], [2.0, 3.0]))
+    p.data.add_(1)
+    checks.equal((p.tolist(), backup.tolist(), shadow.tolist()), ([6.0, 7.0], [2.0, 3.0], [5.0, 6.0]))
+    p.data = backup
+    p.data, q.data = q.data, p.data
+    checks.equal((p.tolist(), q.tolist(), p.requires_grad), ([3.0, 4.0], [2.0, 3.0], True))
+
+
+def test_cuda_amp():
+    """torch.cuda.amp is a module, whose autocast takes enabled first and is of float16."""
+    from tinycore.cuda.amp import GradScaler, autocast
+    x = Tensor.ones(2, 2)
+    with autocast():
+        checks.equal((x @ x).dtype, tinycore.float16)
+    for form in autocast(False), autocast(enabled=False), tinycore.cuda.amp.autocast(False):
+        with form:
+            checks.equal((x @ x).dtype, tinycore.float32)
+    with autocast(True, tinycore.bfloat16):
+        checks.equal((x @ x).dtype, tinycore.bfloat16)
+    checks.equal(GradScaler(enabled=False).state_dict(), {})
+
+
 def test_vjp_gives_a_tuple():
     found = func.vjp(lambda x: x * 3, Tensor([1.0, 2.0]))[1](Tensor([1.0, 1.0]))
     checks.equal((type(found), [one.tolist() for one in found]), (tuple, [[3.0, 3.0]]))
@@ -175,12 +204,36 @@ def test_did_you_mean():
                         (lambda: tinycore.softmax(Tensor.ones(2), dimm=0), "dim"), (lambda: tinycore.sum(Tensor.ones(2), keepdims=True), "keepdim"),
                         (lambda: tinycore.norm(Tensor.ones(2), keepdims=True), "keepdim"), (lambda: tinycore.var_mean(Tensor.ones(2), keepdims=True), "keepdim"),
                         (lambda: tinycore.clamp(Tensor.ones(2), minn=0), "min"), (lambda: tinycore.max(Tensor.ones(2), keepdims=True), "keepdim"),
-                        (lambda: tinycore.trapezoid(Tensor.ones(2), dimm=0), "dim")):
+                        (lambda: tinycore.trapezoid(Tensor.ones(2), dimm=0), "dim"), (lambda: Tensor.ones(2).sum(keepdims=True), "keepdim"),
+                        (lambda: Tensor.ones(2).norm(keepdims=True), "keepdim"), (lambda: Tensor.ones(2).logsumexp(0, keepdims=True), "keepdim"),
+                        (lambda: Tensor.ones(2).nansum(keepdims=True), "keepdim"), (lambda: Tensor.ones(2).var(corection=0), "correction"),
+                        (lambda: tinycore.linalg.norm(Tensor.ones(2), keepdims=True), "keepdim"), (lambda: tinycore.fft.rfft(Tensor.ones(2), dimm=0), "dim")):
         error = str(checks.raises((AttributeError, TypeError), use))
         checks.true(error.endswith(f"Did you mean {wanted}?"), error)
     checks.true("Did" not in str(checks.raises(AttributeError, lambda: tinycore.xyzzyplugh)))
     found = subprocess.run([sys.executable, "-c", "import tinycore; tinycore.nn.Linear(2, 3).wieght"], capture_output=True, text=True)
     checks.true("Did you mean: 'weight'?" in found.stderr, found.stderr)
+
+
+def test_lazy():
+    """A lazy layer before its first call gives no empty list of parameters; a dtype and a mode that it gets then hold after it."""
+    network = nn.Sequential(nn.Linear(3, 3), nn.LazyLinear(4))
+    for use in (lambda: list(network.parameters()), network.state_dict, lambda: nn.optim.SGD(network.parameters(), 0.1), lambda: nn.state.get_parameters(network)):
+        checks.true("1: a LazyLinear has its tensors after its first call" in str(checks.raises(InvalidError, use)))
+    checks.true("before its first call" in str(checks.raises(AttributeError, lambda: network[1].weight)))
+    checks.equal(hasattr(network[1], "weight"), False)
+    network.half().eval().zero_grad()
+    network(Tensor.ones(2, 3, dtype="float16"))
+    checks.equal([(one.shape, one.dtype.name) for one in network[1].parameters()], [((4, 3), "float16"), ((4,), "float16")])
+    checks.equal((type(network[1]), network[1].training), (nn.Linear, False))
+
+
+def test_kl_divergence():
+    """Distributions of other shapes go together, which PyTorch's do not."""
+    ours = [tinycore.distributions.Bernoulli(Tensor(probs)) for probs in ([0.5, 0.25], [[0.5], [0.25]])]
+    found = tinycore.distributions.kl_divergence(*ours)
+    checks.equal(found.shape, (2, 2))
+    checks.true(abs(found.numpy() - [[0, 0.1308], [0.1438, 0]]).max() < 1e-3, found.numpy())
 
 
 def test_errors_say_where():

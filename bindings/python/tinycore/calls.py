@@ -103,7 +103,7 @@ class Calls(Operations):
         return QR([self.new_empty(0) if mode == "r" else q, r])
 
     def view(self, *given: Any, shape: int | Sequence[int] = UNSET, size: int | Sequence[int] = UNSET):
-        """reshape(); of a dtype bitcast()."""
+        """reshape(), which shares memory; of a dtype bitcast(), which has its own: what is written to one is not in the other."""
         if len(given) == 1 and hasattr(given[0], "kind"):
             return self.bitcast(as_dtype(given[0]))
         return self.reshape(*given, shape=shape, size=size)

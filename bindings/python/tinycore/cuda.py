@@ -2,10 +2,13 @@
 """What programs ask torch.cuda: whether there is such a device, and to wait for it."""
 from __future__ import annotations
 
-from . import amp as amp
+import sys
+
+from . import cuda_amp as amp
 from .device import Device
 from .tensor import Tensor
 
+sys.modules[__name__ + ".amp"] = amp  # which from tinycore.cuda.amp import … finds
 manual_seed = manual_seed_all = Tensor.manual_seed
 
 

@@ -184,8 +184,13 @@ class Bernoulli(OfProbabilities):
     def draw(self, shape: Any) -> Tensor:
         return self.probs.expand(shape).bernoulli().cast(self.given.dtype)
 
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
     def log_prob(self, value: Tensor) -> Tensor:
-        return -self.logits.binary_crossentropy_logits(value.cast(self.given.dtype).expand(*self.shape_of(value.shape[:max(value.ndim - self.given.ndim, 0)])), reduction="none")
+        logits, value = broadcast_tensors(self.logits, *tensors_of(value))
+        return -logits.binary_crossentropy_logits(value.cast(self.given.dtype), reduction="none")
 
     def entropy(self) -> Tensor:
         return self.logits.binary_crossentropy_logits(self.probs, reduction="none")
@@ -292,5 +297,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     if isinstance(p, Categorical) and isinstance(q, Categorical):
         return (p.probs * (p.logits - q.logits)).sum(-1)
     if isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
-        return q.logits.binary_crossentropy_logits(p.probs, reduction="none") - p.entropy()
+        logits, probs = broadcast_tensors(q.logits, p.probs)
+        return logits.binary_crossentropy_logits(probs, reduction="none") - p.entropy()
     raise NotImplementedError(f"kl_divergence: of {type(p).__name__} and {type(q).__name__}")

@@ -238,12 +238,21 @@ def is_wrong(value, kinds, shown):
     return found or isinstance(value, (list, tuple, bytes)) and any(is_wrong(one, kinds, shown) for one in value)
 
 
+def of_keyword(function: Callable[..., Any], more: dict[str, Any], error: Exception):
+    """@error of a keyword among @more that @function does not have, with that which was meant; None if it is another error."""
+    from inspect import signature
+    unknown = re.fullmatch(r".* got an unexpected keyword argument '(\w+)'", str(error))
+    if unknown is None or unknown[1] not in more:
+        return None
+    return type(error)(str(error) + meant(unknown[1], signature(function).parameters))
+
+
 def named(function, arguments, more, error):
     """What a conversion said, with the function and the argument that it is about; None where that is not clear."""
     from inspect import signature
-    unknown = re.fullmatch(r".* got an unexpected keyword argument '(\w+)'", str(error))
-    if unknown is not None and unknown[1] in more:
-        return type(error)(str(error) + meant(unknown[1], signature(function).parameters))
+    unknown = of_keyword(function, more, error)
+    if unknown is not None:
+        return unknown
     text, kinds, shown, wanted = str(error), (), None, None
     ours, beyond = re.fullmatch(OURS, text, re.S), re.fullmatch(RANGE, text)
     if ours is not None:
@@ -279,6 +288,28 @@ def owned(methods: Iterable[Any], module: str):
         while isinstance(one, FunctionType):
             one.__module__, one.__qualname__ = module, f"Tensor.{one.__name__}"
             one = getattr(one, "__wrapped__", None)
+
+
+def suggesting(function):
+    """@function, which says which keyword was meant."""
+    @wraps(function)
+    def call_it(*arguments, **more):
+        try:
+            return function(*arguments, **more)
+        except TypeError as error:
+            better = of_keyword(function, more, error) if more else None
+            if better is None:
+                raise
+            raise better from None
+    return call_it
+
+
+def suggest_keywords(owner: type):
+    """For a class of methods: those of axes say which keyword was meant, as NumPy's keepdims."""
+    for name, one in list(vars(owner).items()):
+        code = getattr(one, "__code__", None)
+        if code is not None and not {"dim", "keepdim"}.isdisjoint(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]):
+            setattr(owner, name, suggesting(one))
 
 
 def explained(function):

@@ -3,7 +3,7 @@
 view_as_real(), and axes do not count that one."""
 from __future__ import annotations
 
-from .errors import InvalidError
+from .errors import InvalidError, explain_all
 from .tensor import Tensor
 
 
@@ -99,3 +99,6 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
     """The frequencies of rfft() of @n samples at distances of @d."""
     return Tensor.arange(n // 2 + 1, dtype=Tensor.zeros(0, dtype=dtype).dtype, device=device) / (n * d)
+
+
+explain_all(globals())

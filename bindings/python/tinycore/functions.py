@@ -8,7 +8,7 @@ from math import cos, log, pi
 
 from .amp import autocast as autocast, get_autocast_dtype as get_autocast_dtype, is_autocast_enabled as is_autocast_enabled
 from .context import no_grad
-from .convert import as_axis, operand, results_class, spread_tensors
+from .convert import Size, as_axis, operand, results_class, spread_tensors
 from .creation import float_dtype
 from .device import Device, named_device
 from .dtypes import as_dtype, dtypes
@@ -49,7 +49,7 @@ def older_reduction(size_average, reduce):
 
 def of_tensor(method, name, finish=None):
     """A method as a function of a tensor, also by the name that this has in PyTorch. @finish (tensor, result, inplace) makes the result where it is given."""
-    first, n_most = FIRST.get(name, "input"), getattr(getattr(method, "__code__", None), "co_argcount", 0)
+    first, n_most = FIRST.get(name, "input"), getattr(getattr(getattr(method, "__wrapped__", method), "__code__", None), "co_argcount", 0)
 
     @wraps(method)
     def function(*arguments, **more):
@@ -74,7 +74,7 @@ def is_tensor(obj: Any) -> bool:
 
 
 class KindOfTensor:
-    """PyTorch's older names: LongTensor ([1, 2]) is a tensor of these, FloatTensor (2, 3) one of this shape. Also a dtype."""
+    """PyTorch's older names: LongTensor ([1, 2]) is a tensor of these, FloatTensor (2, 3) and FloatTensor (x.size ()) one of this shape. Also a dtype."""
 
     name: str
 
@@ -82,7 +82,8 @@ class KindOfTensor:
         self.name = name
 
     def __call__(self, *data: Any):
-        is_shape = all(isinstance(one, int) for one in data)
+        data = data[0] if len(data) == 1 and isinstance(data[0], Size) else data
+        is_shape = isinstance(data, Size) or all(isinstance(one, int) for one in data)
         return Tensor.empty(*data or (0,), dtype=self.name) if is_shape else Tensor(*data, dtype=self.name)
 
 

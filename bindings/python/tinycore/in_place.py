@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Methods that change their tensor: x.add_ (y) is x with the result of x.add (y) in its place, for every row of the table that
 says so. And methods that are loaded when they are used."""
-from .errors import InvalidError, call, owned
+from weakref import ref
+
+from .errors import InvalidError, call, owned, suggest_keywords
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -44,10 +46,12 @@ class Values:
     """A tensor's data, as both seeds have it: called it is a memoryview of the elements, as in tinygrad; else it is used as the
     detached tensor that PyTorch has under this name, so p.data -= 0.1 * p.grad changes p and no gradient flows."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("tensor", "__weakref__")
 
     def __init__(self, tensor):
         self.tensor = tensor
+        others = [one for one in vars(tensor).get("values", ()) if one() is not None]
+        vars(tensor)["values"] = [*others, ref(self)]
 
     def __call__(self) -> memoryview:
         return self.tensor.memory()
@@ -57,12 +61,16 @@ class Values:
 
 
 def set_data(self, value):
-    """Makes the elements of another tensor those of this one, beside gradients."""
+    """Makes the elements of another tensor those of this one, beside gradients. A p.data that a program has kept is what p was."""
     if not isinstance(value, (Base, Values)):
         raise TypeError(f"data: a tensor is wanted, not {value!r:.60}")
     value = value.tensor if isinstance(value, Values) else value
     if value is not self:
+        kept = [one for one in (found() for found in vars(self).pop("values", ())) if one is not None]
+        before = self.detach().clone().realize() if kept else None
         self.detach().assign(value.detach())
+        for one in kept:
+            one.tensor = before
 
 
 def as_detached(name):
@@ -90,6 +98,7 @@ class Later:
     def __get__(self, tensor, owner):
         from .composed import Composed
         from .operations import Operations
+        suggest_keywords(Composed)
         owned(vars(Composed).values(), "tinycore.tensor")
         for name, one in vars(Composed).items():
             if isinstance(vars(Operations).get(name), Later):

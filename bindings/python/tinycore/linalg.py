@@ -7,7 +7,7 @@ from math import inf, prod
 from .composed import check_rank
 from .convert import results_class
 from .dtypes import dtypes
-from .errors import InvalidError
+from .errors import InvalidError, explain_all
 from .tensor import Tensor
 
 cholesky, cross, det, inv, lu, lu_factor, matmul, matrix_exp, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
@@ -199,3 +199,6 @@ def tensorsolve(A, B, dims: Sequence[int] = None):
     if dims is not None:
         A = A.movedim(list(dims), list(range(-len(dims), 0)))
     return A.reshape(B.numel(), -1).solve(B.flatten()).reshape(A.shape[B.ndim:])
+
+
+explain_all(globals())

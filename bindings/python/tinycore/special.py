@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log, pi, sqrt
 
+from .errors import explain_all
 from .tensor import Tensor
 
 erf, erfc, exp2, expm1, log1p, logit, log_softmax, logsumexp, round, sinc, softmax = (
@@ -37,3 +38,6 @@ def xlog1py(input, other):
     """x log (1 + y); 0 where x is 0, unless y is NaN."""
     is_none = (input == 0).logical_and(other == other)
     return is_none.where(0.0, input * is_none.where(0.0, other).log1p())
+
+
+explain_all(globals())

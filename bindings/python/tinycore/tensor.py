@@ -18,7 +18,7 @@ from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .device import Device, named_device
 from .dtypes import as_dtype, by_value, dtypes
-from .errors import InvalidError, OutsideError, call, checked, fail, owned
+from .errors import InvalidError, OutsideError, call, checked, fail, owned, suggest_keywords
 from .in_place import Values, check_changeable, set_data
 from .jit import refuse_reading
 from .library import GLibError, Tiny
@@ -567,7 +567,9 @@ for found in dtypes.all:
     setattr(Tensor, found.name, lambda self, dtype=found: self.cast(dtype))
 for name in ("float", "half", "int", "bool", "long", "double", "short"):
     setattr(Tensor, name, lambda self, dtype=as_dtype(name): self.cast(dtype))
-for base in (Creation, Operations):
+for base in (Creation, Operations, Calls):
     owned(vars(base).values(), __name__)
+for base in (Operations, Calls, Tensor):
+    suggest_keywords(base)
 del name, found, base
 Base.__gtype__.pytype = Tensor  # from now on the library's tensors are these

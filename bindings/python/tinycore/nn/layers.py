@@ -478,21 +478,31 @@ class Lazy(Module):
 
     becomes: Any = None
     axis = 1
+    is_unready = True
 
     def __init_subclass__(cls, becomes: type[Module], axis=1, **more):
         super().__init_subclass__(**more)
         cls.becomes, cls.axis = becomes, axis
 
     def __init__(self, *arguments: Any, **more: Any):
-        object.__setattr__(self, "made_with", (arguments, more))
+        vars(self).update(made_with=(arguments, more), later=[])
 
     def __call__(self, input) -> Any:
         arguments, more = self.made_with
-        kind, n = self.becomes, input.shape[self.axis]
+        kind, n, later = self.becomes, input.shape[self.axis], vars(self).pop("later")
         self.__class__ = kind
         object.__setattr__(self, "made_with", ((n, *arguments), more))
         kind.__init__(self, n, *arguments, **more)
+        for make in later:
+            self.replace_tensors(make)
         return self(input)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"{type(self).__name__} has no {name} before its first call, which makes it {self.becomes.__name__}", name=name, obj=self)
+
+    def has_uninitialized_params(self) -> bool:
+        """True: it was not called yet."""
+        return True
 
 
 class LazyLinear(Lazy, becomes=Linear, axis=-1):

@@ -68,6 +68,10 @@ def walk(value, prefix="", above=()):
     """(path, tensor, kind) of all tensors in @value, of one with several names once under each."""
     if id(value) in above:
         return
+    if getattr(value, "is_unready", False):
+        kind = type(value).__name__
+        raise InvalidError(f"{prefix or kind}: a {kind} has its tensors after its first call, which says their sizes: call the network once before "
+                           "parameters(), state_dict() or an optimiser")
     if isinstance(value, Base):
         yield prefix, value, PARAMETER if value.dtype.kind == "f" and not value.is_frozen else BUFFER
     for name, one, kind in members_of(value):
@@ -93,6 +97,7 @@ class Module:
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
 
+    is_unready = False  # its tensors are made by its first call
     train_mode = None  # of training: True, False, or None: as Tensor.training says
 
     def __init__(self):
@@ -272,8 +277,10 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none=True):
-        for one in self.parameters():
-            one.grad = None
+        for module in self.modules():
+            for _, one, kind in module.members():
+                if kind == PARAMETER:
+                    one.grad = None
 
     def requires_grad_(self, requires_grad=True):
         for one in self.parameters():
@@ -284,6 +291,8 @@ class Module:
         """Puts make (tensor) in the place of every tensor, one for all names of a shared one."""
         made = {}
         for one in list(self.modules()):
+            if one.is_unready:
+                one.later.append(make)
             for name, tensor, kind in list(one.members()):
                 if kind is not None:
                     if id(tensor) not in made:
