@@ -22,7 +22,7 @@ import sys
 import time
 
 # The suite, and the number of its parts: each n-th test by name, so that tests of one kind are spread over the parts.
-PARTS = (("slow", 2), ("fuzz", 3), ("sanitize", 4), ("packaging", 1))
+PARTS = (("slow", 2), ("fuzz", 3), ("sanitize", 6), ("packaging", 1))
 MINUTES = 40
 ENDING_S = 20
 FAILED = ("FAIL", "ERROR", "TIMEOUT", "UNEXPECTEDPASS")

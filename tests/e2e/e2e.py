@@ -18,7 +18,7 @@ import time
 import traceback
 
 PASSED_ON = ("TINY_PLUGIN_PATH", "TINY_SCAN_HELPER", "TINY_CONFORMANCE_HELPER", "TINY_WEBGPU_LIBRARY", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
-             "UBSAN_OPTIONS", "LSAN_OPTIONS")
+             "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS")
 TINYCORE = os.environ.get("TINY_E2E_COMMAND", "tinycore")
 tests = []
 
@@ -140,6 +140,7 @@ class Box:
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
         result.cpu_ms = (now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime) * 1e3
         check(result.status >= 0, f"killed by signal {-result.status}\n{result}")
+        check("runtime error: " not in result.err, f"a sanitizer reports\n{result}")
         check(not os.listdir(self.work), f"stray files {os.listdir(self.work)}\n{result}")
         return result
 

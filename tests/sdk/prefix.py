@@ -10,6 +10,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
 from e2e import check  # noqa: E402
 
 
+# Sanitizers of the build, for what is loaded beside it and not shipped.
+SANITIZERS = os.environ.get("TINY_SDK_SANITIZERS")
+SANITIZED_OPTIONS = [f"-Db_sanitize={SANITIZERS}", "-Db_lundef=false"] if SANITIZERS else []
+SANITIZED_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else []
+
+
 class Prefix:
     """The tree of the build folder TINY_E2E_BUILD, installed below @folder and moved there as a whole."""
 
@@ -38,9 +44,9 @@ class Prefix:
         check(done.returncode == status, f"$ {' '.join(map(str, argv))}\nstatus {done.returncode}\n{done.stdout[-3000:]}")
         return done.stdout
 
-    def build(self, folder):
+    def build(self, folder, *options):
         """Builds the meson project in @folder against the installation, without a warning."""
         env = self.environment()
-        self.call("meson", "setup", "build", "--prefix", self.root, "--werror", folder=folder, env=env)
+        self.call("meson", "setup", "build", "--prefix", self.root, "--werror", *options, folder=folder, env=env)
         self.call("ninja", "-C", "build", folder=folder, env=env)
         return pathlib.Path(folder) / "build"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from prefix import Prefix
+from prefix import SANITIZED_FLAGS, SANITIZED_OPTIONS, Prefix
 from e2e import check, main, note, test
 
 PROGRAMS = {path.rpartition("/")[2]: path for path in os.environ["TINY_SDK_DEVICE_TESTS"].split(":")}
@@ -29,7 +29,7 @@ class Loom:
         prefix.call("tinycore", "new-plugin", "loom", "--kind", "linear", folder=folder.name, env=self.env)
         self.folder = pathlib.Path(folder.name, "tiny-loom")
         self.made = sorted(self.folder.rglob("*"))
-        self.build = prefix.build(self.folder)
+        self.build = prefix.build(self.folder, *SANITIZED_OPTIONS)
         self.env.update(TINY_PLUGIN_FILES=str(self.build / "uninstalled.json"), DEV="LOOM",
                         TINY_PLUGIN_PATH=str(prefix.root / "share/tinycore-1.0/plugins.d"),
                         TINY_SCAN_HELPER=str(prefix.root / "libexec/tinycore-1.0/tiny-scan"))
@@ -119,7 +119,7 @@ def forgets(box):
 def say(mode, board):
     program = pathlib.Path(folder.name, "reads-failures")
     flags = prefix.call("pkg-config", "--cflags", "--libs", "tinycore-1.0", env=loom.env).split()
-    prefix.call("cc", HERE / "reads-failures.c", "-o", program, *flags, env=loom.env)
+    prefix.call("cc", HERE / "reads-failures.c", "-o", program, *SANITIZED_FLAGS, *flags, env=loom.env)
     return prefix.call(program, mode, env={**loom.env, "LOOM_BOARD": board})
 
 
