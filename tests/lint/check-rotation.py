@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks tests/rotation.py with a meson of its own, which has six tests in each suite and sleeps or fails when told: each
 test has one turn; a part that fails is a failure; one that does not end is none, but names what was left; a test that
-could outlast a part is refused.
+could outlast a part is refused; parts of which all is left out have no turn.
 
 usage: check-rotation.py ROOT"""
 import os
@@ -62,6 +62,11 @@ def main(folder):
     assert status == 1 and not lines and "could hang unseen" in errors, errors
     assert [line.split()[1] for line in rotation(folder, "list", "--suites", "fuzz,packaging")[1]
             if not line.startswith(" ")] == ["fuzz", "packaging", "fuzz", "fuzz"]
+    listed = rotation(folder, "list", "--without", "slow/0,sanitize/1,packaging/3")[1]
+    assert len([line for line in listed if not line.startswith(" ")]) == n - 1 and "  sanitize/1" not in listed, listed
+    assert "  packaging/2" in listed and not {"  slow/0", "  packaging/3"} & set(listed), listed
+    status, lines, errors = rotation(folder, "0", "--without", "slow/9")
+    assert status == 2 and not lines and "no test slow/9" in errors, errors
     return n
 
 
