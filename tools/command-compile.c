@@ -86,6 +86,9 @@ compile_file (
       || !kernels_read (path, self->device, &kernels, &error))
     return tinycore_fail (error);
   guint n = kernels.kernels->len;
+  for (guint i = 0; i < n; i++)
+    kernels.kernels->pdata[i]
+        = tiny_node_sink_untrusted (kernels_get_graph (&kernels), kernels.kernels->pdata[i]);
   gboolean binary = g_str_equal (self->form, "binary");
   if ((binary || opts != NULL) && n != 1) {
     g_printerr ("tinycore: %s has %u kernels; %s\n", path, n,

@@ -13,6 +13,7 @@
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
+#include "device/tiny-watch.h"
 
 typedef struct {
   guint64 first, last; /* points */
@@ -32,6 +33,7 @@ struct _TinyQueue {
   guint n_waiting;
   gboolean is_broken;
   guint64 base, reached, last;
+  guint64 untrusted; /* the last point of an untrusted kernel that is not reached, or 0 */
   guint64 recent[TINY_MAX_IN_FLIGHT]; /* the last points, in a ring; under `lock` */
   guint64 n_recent;
   GArray *failures; /* Failure, oldest first */
@@ -52,6 +54,26 @@ static inline void
 store (guint64 *number, guint64 value)
 {
   __atomic_store_n (number, value, __ATOMIC_RELEASE);
+}
+
+/* Under `state`, or with nobody else about. */
+static void
+set_reached (TinyQueue *self, guint64 point)
+{
+  store (&self->reached, point);
+  if (self->untrusted == 0 || point < self->untrusted)
+    return;
+  self->untrusted = 0;
+  tiny_watch_count_untrusted (-1);
+}
+
+/* An untrusted kernel's work goes on until @point. */
+static void
+note_untrusted (TinyQueue *self, guint64 point)
+{
+  if (self->untrusted == 0)
+    tiny_watch_count_untrusted (1);
+  self->untrusted = point;
 }
 
 static gboolean
@@ -93,6 +115,7 @@ tiny_queue_finalize (GObject *object)
 {
   TinyQueue *self = TINY_QUEUE (object);
   tiny_queue_drain (self);
+  set_reached (self, G_MAXUINT64);
   if (self->has_handle && !tiny_device_is_abandoned (self->device))
     self->device->table.queue_destroy (self->device->handle, self->handle);
   if (self->holds_device)
@@ -176,7 +199,7 @@ note_failure (TinyQueue *self,
   tiny_device_check (device, status, plugin_error, running, &error);
   device->table.reached (device->handle, self->handle, &point, &ignored);
   point = MIN (self->base + point, failed - 1);
-  store (&self->reached, MAX (self->reached, point));
+  set_reached (self, MAX (self->reached, point));
   add_failure (self, self->reached + 1, error);
   self->is_broken = TRUE;
 }
@@ -210,13 +233,15 @@ wait_in_plugin (TinyQueue *self, guint64 point, guint64 timeout_ns, GError **err
   tiny_plugin_error_init (&plugin_error);
   const guint64 own = point - self->base;
   gboolean is_known = TRUE; /* what became of @point */
+  TinyUntrusted untrusted = tiny_watch_begin_untrusted (self->untrusted != 0);
   self->n_waiting++;
   g_mutex_unlock (&self->state);
   TinyStatus status
       = device->table.wait (device->handle, self->handle, own, timeout_ns, &plugin_error);
   g_mutex_lock (&self->state);
+  tiny_watch_end_untrusted (&untrusted);
   if (status >= 0)
-    store (&self->reached, MAX (self->reached, point));
+    set_reached (self, MAX (self->reached, point));
   else if (status == TINY_STATUS_TIMEOUT || status == TINY_STATUS_DEVICE_LOST)
     is_known = FALSE;
   else
@@ -268,7 +293,7 @@ exchange_handle (TinyQueue *self, GError **error)
     g_cond_wait (&self->unused, &self->state);
   g_array_index (self->failures, Failure, self->failures->len - 1).last = self->last;
   self->base = self->last;
-  store (&self->reached, self->last);
+  set_reached (self, self->last);
   g_mutex_unlock (&self->state);
   if (self->has_handle && !tiny_device_is_abandoned (device))
     device->table.queue_destroy (device->handle, self->handle);
@@ -322,7 +347,9 @@ keep_point (TinyQueue *self, guint64 point, guint64 *out_point, GError **error)
   if (point != 0)
     store (&self->last, *out_point = self->base + point);
   else if (!self->is_broken)
-    store (&self->reached, self->last);
+    set_reached (self, self->last);
+  if (point != 0 && tiny_watch_is_untrusted ())
+    note_untrusted (self, *out_point);
   g_mutex_unlock (&self->state);
   if (point != 0)
     self->recent[self->n_recent++ % TINY_MAX_IN_FLIGHT] = *out_point;

@@ -28,7 +28,9 @@ __thread TinyWatchPlace *tiny_watch_here __attribute__ ((tls_model ("initial-exe
 
 static TinyWatchPlace places[N_PLACES];
 static gint is_taken[N_PLACES];
-static gint is_ending; /* exit() was called: what crashes now has its reasons in that */
+static __thread guint n_untrusted_here __attribute__ ((tls_model ("initial-exec")));
+static gint n_untrusted; /* in all threads, and beside them */
+static gint is_ending;   /* exit() was called: what crashes now has its reasons in that */
 static TinyWatchPlace
     crowd; /* of the threads beyond: what it holds may be anybody's, and is not used */
 
@@ -54,6 +56,44 @@ tiny_watch_claim (void)
   g_private_set (&owner, place);
   tiny_watch_here = place;
   return place;
+}
+
+/* ---- untrusted kernels ---- */
+void
+tiny_watch_count_untrusted (gint change)
+{
+  g_atomic_int_add (&n_untrusted, change);
+}
+
+TinyUntrusted
+tiny_watch_begin_untrusted (gboolean is_untrusted)
+{
+  if (!is_untrusted)
+    return FALSE;
+  n_untrusted_here++;
+  tiny_watch_count_untrusted (1);
+  return TRUE;
+}
+
+void
+tiny_watch_end_untrusted (TinyUntrusted *self)
+{
+  if (!*self)
+    return;
+  tiny_watch_count_untrusted (-1);
+  n_untrusted_here--;
+}
+
+gboolean
+tiny_watch_is_untrusted (void)
+{
+  return n_untrusted_here > 0;
+}
+
+gboolean
+tiny_watch_has_untrusted (void)
+{
+  return g_atomic_int_get (&n_untrusted) > 0;
 }
 
 /* ---- notes; all of this runs in a signal handler ---- */
@@ -172,7 +212,7 @@ guess_place (const ucontext_t *context)
 {
   TinyWatchPlace none = { NULL, NULL };
   char path[512];
-  if (!look_up (get_instruction (context), path, sizeof path))
+  if (tiny_watch_has_untrusted () || !look_up (get_instruction (context), path, sizeof path))
     return none;
   for (guint i = 0; i < N_PLACES; i++) {
     const TinyWatchPlace place = places[i];
@@ -188,8 +228,8 @@ note_death (int number, siginfo_t *info, void *context)
 {
   const int reason = errno;
   /* kill() of somebody else is no crash; abort() and raise() are. */
-  const gboolean is_own
-      = (info->si_code > 0 || info->si_code == SI_TKILL) && !g_atomic_int_get (&is_ending);
+  const gboolean is_own = (info->si_code > 0 || info->si_code == SI_TKILL)
+                          && !g_atomic_int_get (&is_ending) && n_untrusted_here == 0;
   TinyWatchPlace place = { NULL, NULL };
   if (is_own && tiny_watch_here != NULL && tiny_watch_here != &crowd)
     place = *tiny_watch_here;
@@ -219,7 +259,7 @@ __attribute__ ((destructor)) static void
 note_exit (void)
 {
   const TinyWatchPlace *here = tiny_watch_here;
-  if (here != NULL && here != &crowd && here->watch != NULL)
+  if (here != NULL && here != &crowd && here->watch != NULL && n_untrusted_here == 0)
     write_note (here->watch, here->function, 0);
   g_atomic_int_set (&is_ending, TRUE);
 }

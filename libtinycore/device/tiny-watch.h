@@ -6,7 +6,8 @@
  * SIGILL, SIGFPE, SIGABRT; not one that somebody sent) to a thread that is in a watched backend's function, or to
  * one that the backend started itself, a note is written to the backend's file; so it is when the backend calls
  * exit(). Then the signal does what it would have done. Signals for which the program has a handler, or gets one
- * later, are left to it, and nothing is noted then. */
+ * later, are left to it, and nothing is noted then. Nothing is noted either of a thread that works for an untrusted
+ * kernel, nor of one that is in no function while such a kernel runs: that death says nothing about the backend. */
 #pragma once
 
 #include "device/tiny-backend.h"
@@ -57,6 +58,18 @@ tiny_watch_leave (TinyWatch *self, TinyWatchPlace before)
   __atomic_signal_fence (__ATOMIC_SEQ_CST);
   here->function = before.function;
 }
+
+/* TRUE: until its end this thread has backends do what an untrusted kernel asks for. They nest:
+ * g_auto (TinyUntrusted) untrusted = tiny_watch_begin_untrusted (tiny_node_is_untrusted (kernel)); */
+typedef gboolean TinyUntrusted;
+TinyUntrusted tiny_watch_begin_untrusted (gboolean is_untrusted);
+void tiny_watch_end_untrusted (TinyUntrusted *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyUntrusted, tiny_watch_end_untrusted)
+gboolean tiny_watch_is_untrusted (void);
+/* True while any thread, or work beside them, does that. */
+gboolean tiny_watch_has_untrusted (void);
+/* Work of such a kernel goes on beside this thread, +1, or is done, -1. */
+void tiny_watch_count_untrusted (gint change);
 
 /* Puts a table of ours before a device's, whose functions enter, call the plugin's and leave; *@handle and *@table are
  * replaced by ours, which close() frees. */

@@ -11,6 +11,7 @@
 #include "base/tiny-error.h"
 #include "base/tiny-trace.h"
 #include "device/tiny-queue.h"
+#include "device/tiny-watch.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-lanes.h"
@@ -160,6 +161,16 @@ mark_buffers (TinyLaunches *self, guint first, guint end, guint64 point)
   }
 }
 
+static gboolean
+has_untrusted (TinyLaunches *self, guint first, guint end)
+{
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  gboolean has = FALSE;
+  for (guint i = first; i < end; i++)
+    has = has || launches[i].executable->is_untrusted;
+  return has;
+}
+
 /* Submits launches [first, end), which one device runs; waits where @ns is wanted, and where that device is not
  * the one whose memory it is: what they do is not on one timeline. */
 static gboolean
@@ -168,6 +179,8 @@ enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **e
   const Launch *launch = &g_array_index (self->launches, Launch, first);
   TinyDevice *runner = tiny_launch_get_runner (launch);
   TinyQueue *queue = tiny_device_get_queue (launch->device);
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (has_untrusted (self, first, end));
   if (runner != launch->device)
     return tiny_queue_wait (queue, tiny_queue_get_last (queue), G_MAXUINT64, error)
            && tiny_device_submit (runner, self->commands + first, end - first, ns, error);

@@ -19,6 +19,7 @@
 #include "base/tiny-timing.h"
 #include "base/tiny-trace.h"
 #include "device/tiny-backend.h"
+#include "device/tiny-watch.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
 #include "engine/tiny-claims.h"
@@ -219,9 +220,11 @@ static void
 make_operation_key (Job *job)
 {
   const TinyOperation *operation = job->operation;
+  const guint8 is_untrusted = tiny_node_is_untrusted (job->kernel);
   g_autofree char *maker = tiny_device_describe_claims (job->device);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   g_checksum_update (sum, (const guchar *) operation, sizeof *operation);
+  g_checksum_update (sum, &is_untrusted, 1);
   g_checksum_update (sum, (const guchar *) get_build_id ()->str, (gssize) get_build_id ()->len);
   g_checksum_update (sum, (const guchar *) maker, -1);
   g_strlcpy (job->key, g_checksum_get_string (sum), sizeof job->key);
@@ -264,6 +267,8 @@ static void
 generate (Job *job)
 {
   TINY_TIMED ("engine", "kernel");
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (tiny_node_is_untrusted (job->kernel));
   if (job->operation != NULL)
     tiny_code_make_operation (&job->code, job->device, job->operation, &job->error);
   else if (job->opts == NULL || !generate_tuned (job))
@@ -381,6 +386,8 @@ load_job (Job *job, GError **error)
 {
   TINY_TIMED ("engine", "load");
   const TinyCodeHead *head = &job->code.head;
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (tiny_node_is_untrusted (job->kernel));
   g_autoptr (TinyProgram) program
       = tiny_program_new (job->device, head->name, job->code.binary, head->n_params,
                           head->n_variables, head->group, error);
@@ -392,6 +399,7 @@ load_job (Job *job, GError **error)
   executable->name = g_strdup (head->name);
   executable->opts = g_strdup (head->opts);
   executable->program = g_steal_pointer (&program);
+  executable->is_untrusted = untrusted;
   executable->n_params = head->n_params;
   executable->n_variables = head->n_variables;
   memcpy (executable->grid, head->grid, sizeof executable->grid);
@@ -527,6 +535,8 @@ tiny_kernel_compile (
 {
   Job job = { .device = device, .kernel = kernel };
   make_key (&job);
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (tiny_node_is_untrusted (kernel));
   tiny_code_make (&job.code, device, kernel, opts, n_opts, job.key, error);
   return job.code.binary;
 }

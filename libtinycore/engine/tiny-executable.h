@@ -15,7 +15,8 @@ G_BEGIN_DECLS
 
 typedef struct {
   char *name;
-  char *opts; /* the optimisations that made it */
+  char *opts;            /* the optimisations that made it */
+  gboolean is_untrusted; /* its kernel was given as text */
   TinyProgram *program;
   guint n_params, n_variables;
   guint grid[3];

@@ -22,6 +22,7 @@
 #include "base/tiny-error.h"
 #include "base/tiny-parallel.h"
 #include "codegen/tiny-opt-space.h"
+#include "device/tiny-watch.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-trial-host.h"
 
@@ -183,6 +184,8 @@ prepare (gpointer data, gpointer user_data)
   Search *self = user_data;
   if (is_over (self))
     return;
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (tiny_node_is_untrusted (self->kernel));
   count (self, &self->result->n_tried);
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyLinearProgram) program = make_linear (self, candidate->opts, &error);
@@ -510,6 +513,8 @@ tiny_search_run (TinyDevice *device,
                  GError **error)
 {
   g_return_val_if_fail (options->beam > 0, FALSE);
+  g_auto (TinyUntrusted) untrusted
+      = tiny_watch_begin_untrusted (tiny_node_is_untrusted (kernel));
   gint64 now = tiny_debug_now_ns ();
   Search self = { .device = device,
                   .kernel = kernel,

@@ -105,6 +105,19 @@ tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char 
   return tiny_node_new (graph, TINY_OP_SINK, TINY_DTYPE_VOID, 1, n, sources, 0, NULL, name);
 }
 
+TinyNode *
+tiny_node_sink_untrusted (TinyGraph *graph, TinyNode *sink)
+{
+  return tiny_node_new (graph, TINY_OP_SINK, TINY_DTYPE_VOID, 1, sink->n_sources, sink->sources,
+                        1, sink->ints, sink->text);
+}
+
+gboolean
+tiny_node_is_untrusted (const TinyNode *sink)
+{
+  return sink != NULL && sink->op == TINY_OP_SINK && sink->arg != 0;
+}
+
 double
 tiny_node_get_float (const TinyNode *node)
 {

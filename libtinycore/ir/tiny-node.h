@@ -114,6 +114,10 @@ TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
 TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
 TinyNode *tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
+/* @sink, of a kernel that was given as text: what it does wrong is nobody's fault but its own. */
+TinyNode *tiny_node_sink_untrusted (TinyGraph *graph, TinyNode *sink);
+/* True for a SINK that tiny_node_sink_untrusted() made; @sink may be NULL. */
+gboolean tiny_node_is_untrusted (const TinyNode *sink);
 
 /* ---- reading ---- */
 double tiny_node_get_float (const TinyNode *node); /* of a CONST of any dtype, as double */

@@ -331,7 +331,7 @@ read_operation (
     FAIL ("“%.60s” is no operation of %u inputs", text, n_inputs);
   self->n_outputs = factor_count_outputs (&self->operation);
   self->n_params = self->operation.n_operands;
-  self->sink = tiny_node_sink (graph, 0, NULL, text);
+  self->sink = tiny_node_sink_untrusted (graph, tiny_node_sink (graph, 0, NULL, text));
   for (guint i = 0; i < self->n_params; i++) {
     gint64 dims[FACTOR_MAX_RANK];
     guint n = factor_get_shape (&self->operation, i, dims);
@@ -379,7 +379,7 @@ kernel_text_parse (
   if (!check_accesses (self, order, error))
     return FALSE;
   Rebuild way = { .graph = graph };
-  self->sink = rebuild (&way, flat, make_param);
+  self->sink = tiny_node_sink_untrusted (graph, rebuild (&way, flat, make_param));
   return TRUE;
 }
 

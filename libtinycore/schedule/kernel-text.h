@@ -16,7 +16,7 @@ enum { KERNEL_TEXT_MAX_PARAMS = 32, KERNEL_TEXT_MAX_RANK = 16 };
 
 typedef struct {
   TinyNode *
-      sink; /* whose PARAMs have one axis, and whose accesses have gates where they need them */
+      sink; /* untrusted; its PARAMs have one axis, and its accesses have gates where they need them */
   guint n_outputs, n_params;
   TinyNode *params[KERNEL_TEXT_MAX_PARAMS]; /* by slot, in the shapes of the tensors */
   gboolean

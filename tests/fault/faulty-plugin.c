@@ -3,7 +3,7 @@
  * faulty-plugin.c: the CPU backend under another name and with two devices, which goes wrong in the function and in the
  * way that TINY_TEST_FAULT says: "submit crash", "alloc hang", "compile abort", "open exit", "close kill"; with
  * "thread" and "code" in a thread of its own, in this file and in memory of none. Before it hangs it makes the file
- * TINY_TEST_HANGS. */
+ * TINY_TEST_HANGS. With TINY_TEST_KERNEL, compile and program_load go wrong for the kernel of that name alone. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,6 +86,14 @@ fault (const char *function)
     close (open (path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   while (strcmp (how, "hang") == 0)
     pause ();
+}
+
+static void
+fault_of (const char *function, const char *kernel)
+{
+  const char *wanted = getenv ("TINY_TEST_KERNEL");
+  if (wanted == NULL || strcmp (wanted, kernel) == 0)
+    fault (function);
 }
 
 /* ---- device ---- */
@@ -171,7 +179,7 @@ program_load (TinyPluginDevice *device,
               TinyPluginProgram **out,
               TinyPluginError *error)
 {
-  fault ("program_load");
+  fault_of ("program_load", args->name);
   return own_table->program_load (device, args, out, error);
 }
 
@@ -193,7 +201,7 @@ target (const char *arch, TinyTarget *out, TinyPluginError *error)
 static TinyStatus
 compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginError *error)
 {
-  fault ("compile");
+  fault_of ("compile", args->name);
   return own->renderers[0].compile (args, data, size, error);
 }
 

@@ -19,9 +19,11 @@
 #include "device/tiny-buffer.h"
 #include "device/tiny-watch.h"
 #include "plugin/tiny-registry.h"
+#include "tensor/tiny-tensor-kernel.h"
+#include "tiny.h"
 #include "process-state.h"
 
-static char *folder, *cache, *note;
+static char *folder, *cache, *note, *manifest;
 static guint n_warnings;
 static char *last_warning;
 
@@ -95,20 +97,54 @@ use (void)
   g_assert_true (tiny_device_submit (device, NULL, 0, NULL, &error));
 }
 
-/* Runs this program so that it dies; the status of waitpid(). */
+static const char strange[]
+    = "%i = range.index{number=0, kind=loop}(64)\n"
+      "sink{name=\"strange\"}(store(param.f32{slot=0, shape=[64]}, %i, 1.0))\n";
+
+/* The work of the backend before it dies: a kernel that the scheduler made, or one that a program wrote. */
+static void
+compute (gboolean is_untrusted)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) outputs = NULL;
+  g_autoptr (TinyTensor) tensor = NULL;
+  if (is_untrusted) {
+    outputs = tiny_custom_kernel (strange, NULL, 0);
+    tensor = g_object_ref (outputs->pdata[0]);
+  } else {
+    tensor = g_object_ref_sink (tiny_tensor_arange (TINY_DTYPE_F32, 0, 64, 1));
+  }
+  tiny_tensor_realize (tensor, &error);
+  g_assert_no_error (error);
+}
+
+/* Runs @argv so that it dies; the status of waitpid(). */
+static int
+die_as (char **argv, const char *fault, const char *beside)
+{
+  g_auto (GStrv) environment
+      = g_environ_setenv (g_get_environ (), "TINY_TEST_FAULT", fault, TRUE);
+  g_autoptr (GError) error = NULL;
+  int status;
+  environment = g_environ_setenv (environment, "TINY_PLUGIN_FILES", manifest, TRUE);
+  if (g_str_equal (beside, "untrusted")) /* its result is copied by a kernel that is not */
+    environment = g_environ_setenv (environment, "TINY_TEST_KERNEL", "strange", TRUE);
+  environment = g_environ_setenv (environment, "DEV", "FAULTY", TRUE);
+  environment
+      = g_environ_setenv (environment, "TINY_NO_CACHE", "1", TRUE); /* of what is compiled */
+  g_spawn_sync (NULL, argv, environment, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status,
+                &error);
+  g_assert_no_error (error);
+  return status;
+}
+
+/* Runs this program so that it dies. */
 static int
 die (const char *fault, const char *beside)
 {
   g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
   char *argv[] = { self, (char *) "--die", (char *) beside, NULL };
-  g_auto (GStrv) environment
-      = g_environ_setenv (g_get_environ (), "TINY_TEST_FAULT", fault, TRUE);
-  g_autoptr (GError) error = NULL;
-  int status;
-  g_spawn_sync (NULL, argv, environment, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status,
-                &error);
-  g_assert_no_error (error);
-  return status;
+  return die_as (argv, fault, beside);
 }
 
 /* ---- tests ---- */
@@ -211,6 +247,60 @@ is_isolated (TinyRegistry *registry)
   return count_children (NULL) > n_children;
 }
 
+/* A kernel that a program wrote is at fault itself: in its own thread, in threads beside it, in the compiler and while it is
+ * loaded. The same fault of another kernel is the backend's. */
+static void
+test_untrusted (void)
+{
+  const struct {
+    const char *fault;
+    int signal, status;
+    const char *note;
+  } faults[] = {
+    { "submit crash", SIGSEGV, 0, "function submit\nsignal 11\n" },
+    { "submit thread", SIGSEGV, 0, "function submit\nsignal 11\n" },
+    { "submit code", SIGILL, 0, "function submit\nsignal 04\n" },
+    { "submit exit", 0, 3, "function submit\nexit\n" },
+    { "compile abort", SIGABRT, 0, "function compile\nsignal 06\n" },
+    { "program_load crash", SIGSEGV, 0, "function program_load\nsignal 11\n" },
+  };
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (faults); i++) {
+    const gboolean is_untrusted = i % 2;
+    const char *kind = is_untrusted ? "untrusted" : "plain";
+    g_test_message ("%s, %s", faults[i / 2].fault, kind);
+    const int status = die (faults[i / 2].fault, kind);
+    g_assert_cmpint (WIFSIGNALED (status) ? WTERMSIG (status) : 0, ==, faults[i / 2].signal);
+    g_assert_cmpint (WIFEXITED (status) ? WEXITSTATUS (status) : 0, ==, faults[i / 2].status);
+    g_autofree char *text = read_note ();
+    if (is_untrusted ? text != NULL : text == NULL || strstr (text, faults[i / 2].note) == NULL)
+      CASE_FAILS ("“%s”", text ? text : "no note");
+    g_autoptr (TinyRegistry) registry = new_registry ();
+    if (is_isolated (registry) == is_untrusted)
+      CASE_FAILS ("%s: the next program has it %s", kind,
+                  is_untrusted ? "in another process" : "in its own process");
+    g_unlink (note);
+  }
+}
+
+/* The kernels of a file are a stranger's to tinycore compile. */
+static void
+test_compile (void)
+{
+  g_autofree char *kernel = g_build_filename (folder, "k.tir", NULL);
+  char *argv[] = { (char *) TINYCORE,
+                   (char *) "compile",
+                   (char *) "--emit",
+                   (char *) "binary",
+                   (char *) "-o",
+                   (char *) "/dev/null",
+                   kernel,
+                   NULL };
+  g_assert_true (g_file_set_contents (kernel, strange, -1, NULL));
+  const int status = die_as (argv, "compile abort", "");
+  g_assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGABRT);
+  g_assert_false (g_file_test (note, G_FILE_TEST_EXISTS));
+}
+
 static void
 test_next_start (void)
 {
@@ -309,7 +399,10 @@ main (int argc, char **argv)
     cache = g_strdup (g_getenv ("TINY_CACHE_DIR"));
     folder = g_path_get_dirname (cache);
     prepare (argv[2]);
-    use ();
+    if (g_str_equal (argv[2], "plain") || g_str_equal (argv[2], "untrusted"))
+      compute (g_str_equal (argv[2], "untrusted"));
+    else
+      use ();
     return 0;
   }
   g_test_init (&argc, &argv, NULL);
@@ -317,9 +410,9 @@ main (int argc, char **argv)
   cache = g_build_filename (folder, "cache", NULL);
   note = g_build_filename (cache, "crashes", "FAULTY", NULL);
   g_setenv ("TINY_CACHE_DIR", cache, TRUE);
-  g_autofree char *path = g_build_filename (folder, "FAULTY.json", NULL);
+  manifest = g_build_filename (folder, "FAULTY.json", NULL);
   g_assert_true (g_file_set_contents (
-      path,
+      manifest,
       "{\"format_version\": 1, \"name\": \"FAULTY\", \"abi\": 1, \"module\": \"" FAULTY_PLUGIN
       "\", \"class\": \"simulator\", \"probe\": {\"timeout_ms\": 10000}}",
       -1, NULL));
@@ -328,6 +421,8 @@ main (int argc, char **argv)
   g_autoptr (TinyRegistry) first = new_registry ();
   g_ptr_array_unref (tiny_registry_list (first)); /* scanned while nothing is wrong */
   g_test_add_func ("/fault/crash/notes", test_notes);
+  g_test_add_func ("/fault/crash/untrusted", test_untrusted);
+  g_test_add_func ("/fault/crash/compile", test_compile);
   g_test_add_func ("/fault/crash/next-start", test_next_start);
   g_test_add_func ("/fault/crash/other-notes", test_other_notes);
   g_test_add_func ("/fault/crash/places", test_places);

@@ -6,6 +6,7 @@
 
 #include "../asynchronous.h"
 #include "base/tiny-error.h"
+#include "device/tiny-watch.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-text.h"
 #include "near-far.h"
@@ -91,6 +92,8 @@ static const char twice_text[]
       "%%x = load.f32(param.f32{slot=%d, shape=[1000]}, %%i)\n"
       "sink{name=\"twice\"}(store(param.f32{slot=0, shape=[1000]}, %%i, add.f32(%%x, %%x)))\n";
 
+static gboolean is_untrusted; /* what is added from now on */
+
 /* Adds: @to becomes twice @from, or twice itself. */
 static void
 add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *from)
@@ -101,6 +104,8 @@ add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *fro
   TinyNode *kernel = tiny_graph_parse (graph, text, &error);
   TinyExecutable *executable;
   g_assert_no_error (error);
+  if (is_untrusted)
+    kernel = tiny_node_sink_untrusted (graph, kernel);
   TinyDevice *device = tiny_buffer_get_device (to->buffer);
   tiny_executables_get (device, graph, &kernel, NULL, 1, &executable, &error);
   g_assert_no_error (error);
@@ -150,6 +155,42 @@ test_goes_on (void)
   GThread *gate = asynchronous_open_gate_later (20);
   g_assert_cmpfloat (get_value (&b), ==, 4);
   g_thread_join (gate);
+}
+
+/* An untrusted kernel is at work until its point is reached, or has failed, and no longer. */
+static void
+test_untrusted (void)
+{
+  for (guint fails = 0; fails < 2; fails++) {
+    begin ();
+    g_assert_false (tiny_watch_has_untrusted ());
+    TinyBinding a = new_memory (far), b = new_memory (far);
+    TinyLaunches *launches = tiny_launches_new ();
+    is_untrusted = TRUE;
+    add_twice (launches, &b, &a);
+    is_untrusted = FALSE;
+    asynchronous_set_gate (0);
+    if (fails)
+      asynchronous_fail (0);
+    submit (launches);
+    submit (launches);
+    g_assert_false (tiny_watch_is_untrusted ());
+    g_assert_true (tiny_watch_has_untrusted ());
+    tiny_launches_free (launches);
+    GThread *gate = asynchronous_open_gate_later (20);
+    if (fails)
+      assert_failed (&b);
+    else
+      g_assert_cmpfloat (get_value (&b), ==, 2);
+    g_thread_join (gate);
+    set_values (&b, 1);
+    TinyLaunches *plain = tiny_launches_new (); /* on a queue that works again */
+    add_twice (plain, &b, NULL);
+    submit (plain);
+    g_assert_cmpfloat (get_value (&b), ==, 2);
+    tiny_launches_free (plain);
+    g_assert_false (tiny_watch_has_untrusted ());
+  }
 }
 
 /* Times are there when the call returns. */
@@ -281,6 +322,7 @@ main (int argc, char **argv)
   near = near_far_open ("CPU", NULL);
   far = near_far_open ("FAR", open_far);
   g_test_add_func ("/engine/asynchronous/goes-on", test_goes_on);
+  g_test_add_func ("/engine/asynchronous/untrusted", test_untrusted);
   g_test_add_func ("/engine/asynchronous/times", test_times);
   g_test_add_func ("/engine/asynchronous/copies", test_copies);
   g_test_add_func ("/engine/asynchronous/failure", test_failure);

@@ -400,6 +400,25 @@ test_names (void)
                   || tiny_text_is_name (".a") || tiny_text_is_name ("a b"));
 }
 
+/* A kernel that was given as text says so in its own text, and is another one than that which was not. */
+static void
+test_untrusted (void)
+{
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  guint8 digests[2][16];
+  TinyNode *plain
+      = parse (graph, "%i = range.index{number=0, kind=loop}(8)\n"
+                      "sink{name=\"k\"}(store(param.f32{slot=0, shape=[8]}, %i, 1.0))\n");
+  TinyNode *untrusted = tiny_node_sink_untrusted (graph, plain);
+  g_autofree char *text = tiny_graph_print (graph, untrusted);
+  g_assert_nonnull (strstr (text, "sink{arg=1, name=\"k\"}"));
+  g_assert_true (parse (graph, text) == untrusted);
+  g_assert_true (tiny_node_is_untrusted (untrusted) && !tiny_node_is_untrusted (plain));
+  tiny_node_digest (graph, plain, digests[0]);
+  tiny_node_digest (graph, untrusted, digests[1]);
+  g_assert_true (memcmp (digests[0], digests[1], 16) != 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -413,5 +432,6 @@ main (int argc, char **argv)
   g_test_add_func ("/ir/text/deep", test_deep);
   g_test_add_func ("/ir/text/many-ranges", test_many_ranges);
   g_test_add_func ("/ir/text/fuzz", test_fuzz);
+  g_test_add_func ("/ir/text/untrusted", test_untrusted);
   return g_test_run ();
 }
