@@ -5,7 +5,7 @@
 usage: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--sample N | --update]] [--spread DEVICES] [--enlarge]
                      [--symbolic TABLE] [--most N] FAMILY…
 
---least N          fails where fewer cases are compared
+--least N          fails where fewer cases are compared, of --symbolic where fewer operations work
 --ticks FILE       holds each operation against FILE, which says on which backends all of its cases pass; one that
                    passes without a tick is red too. --update writes FILE. --sample runs the first case of each
                    operation that has a tick, and up to N with small ones of other dtypes or ranks
@@ -110,7 +110,7 @@ def run_all(cases, Tensor, least, ticks=None, update=False):
         n_passed += compared - failed
         passed[operation] = compared > 0 and not failed
         is_red = failed > 0
-        if ticks and compared and not update:
+        if ticks and not update and (compared or not ticks.is_sample):
             why = ticks.wrong(operation, passed[operation])
             is_red = why is not None
             if why:
@@ -205,6 +205,9 @@ def check_symbolic(cases, Tensor, arguments):
     for name in sorted(rows & tried - works - OF_NUMBERS):
         bad += 1
         print(f"# {name} is called symbolic and refuses each size that is a variable")
+    if len(works) < arguments.least:
+        bad += 1
+        print(f"# at least {arguments.least} operations are wanted to work")
     print("1..1")
     print(f"{'not ' if bad else ''}ok 1 of {len(tried)} operations {len(works)} work with sizes that are variables")
     return bad
