@@ -34,6 +34,7 @@ struct TinyLaunches {
   void *staging;         /* for copies that neither device lets the host reach */
   gsize n_staging;
   guint n_kernels;
+  gboolean has_untrusted;   /* among the kernels */
   guint64 n_flops, n_bytes; /* of them all, by their own count */
   struct TinyLanes *lanes;  /* once built */
   guint n_unseen;           /* of the run that goes on, see tiny_launches_submit() */

@@ -166,7 +166,7 @@ has_untrusted (TinyLaunches *self, guint first, guint end)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
   gboolean has = FALSE;
-  for (guint i = first; i < end; i++)
+  for (guint i = first; self->has_untrusted && i < end; i++)
     has = has || launches[i].executable->is_untrusted;
   return has;
 }

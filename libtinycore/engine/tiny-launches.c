@@ -82,6 +82,7 @@ tiny_launches_add (TinyLaunches *self,
   self->n_kernels += launch.device != NULL;
   if (launch.executable != NULL) {
     tiny_executable_ref (launch.executable);
+    self->has_untrusted = self->has_untrusted || launch.executable->is_untrusted;
     self->n_flops += (guint64) launch.executable->n_flops;
     self->n_bytes += (guint64) launch.executable->n_bytes;
   }

@@ -17,11 +17,11 @@
 
 /* A test for each of the @n rows of a table, @path/@names[i] or @path/i where there are no names; its data is i. */
 static inline void
-add_row_tests (const char *path, const char *const *names, guint n, GTestDataFunc run)
+add_row_tests (const char *path, const char *const *names, guint n, GTestDataFunc test)
 {
   for (guint i = 0; i < n; i++) {
     g_autofree char *own = names != NULL ? g_strconcat (path, "/", names[i], NULL)
                                          : g_strdup_printf ("%s/%u", path, i);
-    g_test_add_data_func (own, GUINT_TO_POINTER (i), run);
+    g_test_add_data_func (own, GUINT_TO_POINTER (i), test);
   }
 }
