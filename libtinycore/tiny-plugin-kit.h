@@ -467,15 +467,19 @@ tiny_unpack (const TinyProgramArgs *args,
              size_t *out_size,
              TinyPluginError *error)
 {
-  const TinyPacked *packed = (const TinyPacked *) args->data;
-  const size_t before = sizeof *packed + head_size;
-  if (args->size < before || memcmp (packed->magic, "TINYPAC", 8) != 0
-      || packed->head_size != head_size
-      || packed->hash != tiny_hash (0, packed + 1, (size_t) args->size - sizeof *packed))
+  TinyPacked packed = { .head_size = 0 };
+  const size_t before = sizeof packed + head_size;
+  const char *data = (const char *) args->data; /* at any address */
+  if (args->size >= before)
+    memcpy (&packed, data, sizeof packed);
+  if (args->size < before || memcmp (packed.magic, "TINYPAC", 8) != 0
+      || packed.head_size != head_size
+      || packed.hash
+             != tiny_hash (0, data + sizeof packed, (size_t) args->size - sizeof packed))
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: damaged, or made by another plugin",
                       args->name);
-  memcpy (out_head, packed + 1, head_size);
-  *out_data = (const char *) (packed + 1) + head_size;
+  memcpy (out_head, data + sizeof packed, head_size);
+  *out_data = data + before;
   *out_size = (size_t) args->size - before;
   return TINY_STATUS_OK;
 }

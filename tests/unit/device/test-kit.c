@@ -121,6 +121,13 @@ test_pack (void)
     g_assert_cmpint (unpack (copy, size, seen, &bytes, &n_bytes), ==, TINY_STATUS_CORRUPT);
     g_assert_cmpint (unpack (part, i, seen, &bytes, &n_bytes), ==, TINY_STATUS_CORRUPT);
   }
+  for (gsize offset = 1; offset < 8; offset++) { /* what is mapped from a file lies anywhere */
+    g_autofree guint8 *copy = g_malloc (offset + size);
+    memcpy (copy + offset, data, size);
+    g_assert_cmpint (unpack (copy + offset, size, seen, &bytes, &n_bytes), ==, TINY_STATUS_OK);
+    g_assert_cmpmem (seen, sizeof seen, head, sizeof head);
+    g_assert_cmpmem (bytes, n_bytes, room, n);
+  }
   tiny_host_get ()->free (data);
 }
 
