@@ -407,6 +407,47 @@ run_kernel (Climb *self, guint k, TinyPluginBuffer *const *buffers, guint64 offs
   return TRUE;
 }
 
+/* Bytes in front of a span: no command with that span may touch them. */
+enum { FRONT_BYTES = 64, FRONT = 0x5a };
+
+static gboolean
+copy_fronts (Climb *self, TinyPluginBuffer *const *buffers, guint32 type, guint8 *fronts)
+{
+  TinyCommand commands[2];
+  for (guint i = 0; i < 2; i++) {
+    const TinySpan span = { buffers[i], 0, FRONT_BYTES };
+    commands[i] = (TinyCommand){ .struct_size = sizeof (TinyCommand),
+                                 .type = type,
+                                 .host = fronts + i * FRONT_BYTES };
+    *(type == TINY_COMMAND_UPLOAD ? &commands[i].dst : &commands[i].src) = span;
+  }
+  return submit (self, commands, 2, "submit() of two copies");
+}
+
+/* A driver that ignores all offsets alike computes right, at the wrong place. */
+static gboolean
+fronts_are_kept (Climb *self, TinyPluginBuffer *const *buffers)
+{
+  guint8 fronts[2 * FRONT_BYTES] = { 0 };
+  if (!copy_fronts (self, buffers, TINY_COMMAND_DOWNLOAD, fronts))
+    return FALSE;
+  for (guint i = 0; i < sizeof fronts; i++)
+    if (fronts[i] != FRONT)
+      return give_way (self,
+                       "byte %u of a buffer was written by commands whose spans begin behind "
+                       "it: add a span's offset in UPLOAD, DOWNLOAD, COPY and DISPATCH",
+                       i % FRONT_BYTES);
+  return TRUE;
+}
+
+static gboolean
+put_fronts (Climb *self, TinyPluginBuffer *const *buffers)
+{
+  guint8 fronts[2 * FRONT_BYTES];
+  memset (fronts, FRONT, sizeof fronts);
+  return copy_fronts (self, buffers, TINY_COMMAND_UPLOAD, fronts);
+}
+
 /* The kernels of @order, on buffers of their own, whose spans begin at @offset. */
 static gboolean
 run_kernels (Climb *self, const guint *order, guint n, guint64 offset)
@@ -417,8 +458,10 @@ run_kernels (Climb *self, const guint *order, guint n, guint64 offset)
     good = is_ok (
         self, self->table->alloc (self->device, offset + 256, &buffers[i], fresh_error (self)),
         "alloc()");
+  good = good && (offset == 0 || put_fronts (self, buffers));
   for (guint i = 0; i < n && good; i++)
     good = run_kernel (self, order[i], buffers, offset);
+  good = good && (offset == 0 || fronts_are_kept (self, buffers));
   for (guint i = 0; i < 2; i++)
     if (buffers[i] != NULL)
       self->table->free (self->device, buffers[i]);
@@ -481,7 +524,7 @@ step_op (Climb *self)
 static gboolean
 step_offset (Climb *self)
 {
-  const guint64 offset = MAX (self->info.alignment, 64);
+  const guint64 offset = MAX (self->info.alignment, FRONT_BYTES);
   return self->only_claims || run_kernels (self, (guint[]){ 0 }, 1, offset);
 }
 

@@ -74,9 +74,9 @@ static const struct {
                        "visible. Step from one to the next by "
                        "its own struct_size. UPLOAD copies host memory to dst, DOWNLOAD src to "
                        "host memory, COPY src to dst; a span "
-                       "is a buffer, an offset and a size in bytes. Refuse an unknown type "
-                       "with TINY_STATUS_UNSUPPORTED, a span "
-                       "outside its buffer with TINY_STATUS_INVALID." },
+                       "is a buffer, an offset and a size in bytes; the core has seen "
+                       "that it lies in its buffer. Refuse an unknown type "
+                       "with TINY_STATUS_UNSUPPORTED." },
   [CONF_RUNG_TARGET]
   = { "target", "the renderer's target()",
       "Fills the TinyTarget: arch, the ops that the hardware has for each "

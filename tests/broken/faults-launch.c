@@ -74,6 +74,22 @@ CHANGE (offsets_ignored)
   return wrong;
 }
 
+/* Copies too, so that what is written is found where it went. */
+SUBMIT (no_offsets)
+{
+  TinyCommand *commands = commands_copy (submit);
+  TinySubmit other = *submit;
+  for (uint32_t i = 0; i < submit->n_commands; i++) {
+    if (commands[i].dst.offset > 0 || commands[i].src.offset > 0)
+      broken_note ();
+    commands[i].dst.offset = commands[i].src.offset = 0;
+  }
+  other.commands = commands;
+  const TinyStatus status = offsets_ignored (device, queue, &other, error);
+  free (commands);
+  return status;
+}
+
 CHANGE (offsets_of_lines)
 {
   int wrong = 0;
@@ -527,6 +543,7 @@ static const Fault rows[] = {
   { "none-changed", "nothing is wrong, launches are copied", "the measure of false alarms", DEVICE (.submit = change_nothing) },
   { "ninth-buffer", "the 8th and 9th buffers are swapped", "arguments beyond those in registers", DEVICE (.submit = ninth_swapped) },
   { "span-offset", "launches ignore their spans' offsets", "an offset forgotten beside the address", DEVICE (.submit = offsets_ignored) },
+  { "span-offset-everywhere", "launches and copies ignore their spans' offsets", "a span taken for its buffer", DEVICE (.submit = no_offsets) },
   { "span-offset-pages", "launches round their spans' offsets down to pages", "bindings with a coarse alignment", DEVICE (.submit = offsets_of_lines) },
   { "variables-cached", "later launches of a program have the first one's variables", "arguments that are set once", DEVICE (.submit = first_variables) },
   { "grid-cached", "later launches of a program have the first one's grid", "a launch that is recorded once", DEVICE (.submit = first_grid) },

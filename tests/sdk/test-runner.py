@@ -305,7 +305,8 @@ def ladder(box):
 
 @test("nor do launches at an offset, nor programs that are one, come by it")
 def ladder_launches(box):
-    for fault, last in (("none", None), ("span-offset", "offset"), ("load-by-name", "second"), ("load-first-again", "second")):
+    for fault, last in (("none", None), ("span-offset", "offset"), ("span-offset-everywhere", "offset"),
+                        ("load-by-name", "second"), ("load-first-again", "second")):
         out = conformance(box, "--ladder", os.environ["TINY_SDK_BROKEN"], status=FAILED if last else PASSED, TINY_BROKEN=fault,
                           TINY_BROKEN_AROUND=os.environ["TINY_SDK_REF"]).out
         rungs = [line.split() for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
