@@ -232,6 +232,8 @@ def test_numbers_out_of_range():
                        (lambda: Tensor.manual_seed(2**80), f"manual_seed: seed: a whole number from -2**63 to 2**64 - 1 is wanted, not {2**80}"),
                        (lambda: Tensor.manual_seed(-2**63 - 1), f"manual_seed: seed: a whole number from -2**63 to 2**64 - 1 is wanted, not {-2**63 - 1}")):
         checks.equal(str(checks.raises((ValueError, OverflowError), call)), text)
+    for name, call in (("arange", lambda: Tensor.arange(1 << 62)), ("linspace", lambda: Tensor.linspace(0, 1, 1 << 60)), ("full", lambda: Tensor.full((1 << 50,), 1))):
+        checks.equal(str(checks.raises(ValueError, call)), f"{name}: more than 2^48 elements are not possible")
 
 
 checks.run(globals())

@@ -8,7 +8,7 @@ from operator import index
 from .convert import EXACT, as_float, as_int, number_tensor, spread
 from .data import from_numbers, integer_for, tensor_of
 from .dtypes import as_dtype, dtypes
-from .errors import checked, explained
+from .errors import checked, explained, named_as
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -54,7 +54,7 @@ def len_of(start, stop, step):
 
 def counted(start, n, step, dtype):
     """@start, @start + @step, … of integers of 64 bits, exactly: C's numbers are doubles."""
-    row = checked(Base.arange(dtype.value, 0, n, 1)) if n <= MOST else checked(Base.zeros(dtype.value, [n]))
+    row = checked(Base.arange(dtype.value, 0, n, 1)) if n <= MOST else named_as("arange", lambda: checked(Base.zeros(dtype.value, [n])))
     for number, combine in ((step, Base.mul), (start, Base.add)):
         row = checked(combine(row, from_numbers([number % (1 << 64) if dtype.name == "uint64" else number], [], dtype, None)))
     return row
