@@ -26,8 +26,8 @@ typedef struct {
   gint64 malloc_bytes; /* handed out by malloc() */
 } ConfUsage;
 ConfUsage conf_usage_get (void);
-/* Runs @work @n times and then again @n times, and fails where the second half has taken more: a
- * descriptor or a thread, or more than @bytes. */
+/* Runs @work @n times and then again @n times, and fails where that has taken more: a descriptor or a thread, or, in two
+ * more stretches as well, more than @bytes. */
 void conf_check_growth (ConfTrial *trial,
                         guint n,
                         gint64 bytes,
