@@ -17,9 +17,10 @@
 enum {
   OFTEN = 2, /* times: once more and it is stored. A training step computes its loss twice */
   MOST_REPEATS = 7,
-  MANY_REPEATED = 100, /* reductions: so many again, after MOST_REPEATS times, are not meant */
-  FEW = 4,             /* nodes: nothing among them is worth anything */
-  MANY_OPS = 16        /* without a reduction */
+  MANY_REPEATED
+  = 100,   /* reductions in a row: so many again, after MOST_REPEATS times, are not meant */
+  FEW = 4, /* nodes: nothing among them is worth anything */
+  MANY_OPS = 16 /* without a reduction */
 };
 #define SMALL_BYTES ((gint64) 1 << 20)
 
@@ -30,8 +31,10 @@ static gssize kept_bytes;
 
 /* The computation that leads to a node, and who has the node. */
 typedef struct {
-  guint n_ops;     /* as a tree, and no more than MANY_OPS; a reduction is as many */
-  guint n_whole;   /* those since its elements came from fewer */
+  guint n_ops;   /* as a tree, and no more than MANY_OPS; a reduction is as many */
+  guint n_whole; /* those since its elements came from fewer */
+  guint
+      n_again; /* as n_ops, without end, of the longest chain of those that were held MOST_REPEATS times */
   guint n_readers; /* in the order, once for each source that it is */
   gboolean has_memory;
   /* Gradients flow through it to what wants them: stored, it would keep its expression and all before it. */
@@ -74,6 +77,7 @@ add_sources (Past *pasts, const TinyNode *node, Past *past)
     past->n_ops = MIN (past->n_ops + source->n_ops, MANY_OPS);
     past->n_whole = MIN (
         past->n_whole + (is_larger (node, node->sources[s]) ? 0 : source->n_whole), MANY_OPS);
+    past->n_again = MAX (past->n_again, source->n_again);
     past->has_memory = past->has_memory || source->has_memory;
     past->flows = past->flows || (source->flows && tiny_history_flows (node, s));
   }
@@ -100,6 +104,7 @@ find_pasts (const GPtrArray *order)
                                 || tiny_history_is_end (node) };
     Past past = pasts[i];
     add_sources (pasts, node, &past);
+    past.n_again = node->n_repeats == MOST_REPEATS ? past.n_again + n_own : 0;
     pasts[i] = past;
   }
   return g_steal_pointer (&pasts);
@@ -151,19 +156,6 @@ mark_stored (const TinyRequest *request)
   return is_stored;
 }
 
-/* The work of @node if it was done often enough before, for something that is held: in operations, as n_ops. */
-static guint
-count_repeated (TinyNode *node, const Past *past)
-{
-  const guint n_own = node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node);
-  if (!past->is_held || n_own == 0)
-    return 0;
-  if (node->n_repeats == MOST_REPEATS)
-    return n_own;
-  node->n_repeats++;
-  return 0;
-}
-
 /* Such as a loop that carries what it does not store, and computes all rounds in each: said once of each reason. */
 static void
 warn_of_repeats (guint n_ops, const char *why, gint *is_said)
@@ -188,14 +180,17 @@ keep_computed_note (const TinyRequest *request)
     return;
   const guint32 is_stored = mark_stored (request);
   static gint is_said;
-  guint n_repeated = 0;
+  guint n_again = 0;
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
     Past *past = &pasts[i];
     if (node->mark == is_stored && (past->flows || !is_transparent (pasts, node)))
       continue; /* nothing under it is computed for whoever has it */
     past->is_held = past->is_held || node->n_users > past->n_readers;
-    n_repeated += count_repeated (node, past);
+    if (past->is_held) {
+      node->n_repeats = MIN (node->n_repeats + 1, MOST_REPEATS);
+      n_again = MAX (n_again, past->n_again);
+    }
     if (node->n_computed > 0) /* it was held, and is read by what is held now */
       node->n_computed = OFTEN;
     else if (past->is_held && is_worth (pasts, node))
@@ -204,7 +199,7 @@ keep_computed_note (const TinyRequest *request)
       if (past->is_held && (past->flows || is_transparent (pasts, node)))
         pasts[node->sources[s]->place].is_held = TRUE;
   }
-  warn_of_repeats (n_repeated, "never stored", &is_said);
+  warn_of_repeats (n_again, "never stored", &is_said);
 }
 
 /* True if there is memory for @node beside what is kept, of which @planned bytes are not there yet. */
