@@ -290,7 +290,9 @@ read_elf (const guint8 *data, gsize size)
 
 /* ---- records ---- */
 /* The words before the bytes of a frame. */
-enum { KIND, CALL, N_BYTES, CHECK, HEAD_CHECK, HEAD_WORDS };
+enum { KIND, CALL, N_BYTES, CHECK, HEAD_CHECK, HEAD_WORDS, DIGEST_BYTES = 33 };
+
+#define LETTERS G_GUINT64_CONSTANT (0x6161616161616161)
 
 /* FNV-1a of whole words, as records have it. */
 static guint64
@@ -340,7 +342,8 @@ read_record (const guint8 *data, gsize size)
   return record != NULL;
 }
 
-/* A frame of each kind, whose numbers are small and texts and data are empty. */
+/* A frame of each kind, whose numbers are small, texts of a byte or, of a block of data, as long as a digest, and data
+ * empty. */
 static void
 seed_record (GPtrArray *seeds)
 {
@@ -352,9 +355,10 @@ seed_record (GPtrArray *seeds)
     gsize length;
     char type;
     for (guint i = 0; tiny_record_row_get_field (row, i, &name, &length, &type); i++) {
-      add_word (words, strchr ("uihdt", type) != NULL ? 1 : 0);
-      if (type == 't')
-        add_word (words, 0);
+      const guint n_text = kind == TINY_RECORD_DATA ? DIGEST_BYTES : 1;
+      add_word (words, type == 't' ? n_text : strchr ("uihd", type) != NULL);
+      for (guint word = 0; type == 't' && word < (n_text + 7) / 8; word++)
+        add_word (words, word < n_text / 8 ? LETTERS : 0);
     }
     const guint8 head[2] = { (guint8) kind, (guint8) (words->len / 8) };
     g_byte_array_append (all, head, sizeof head);

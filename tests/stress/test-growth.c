@@ -187,6 +187,12 @@ replay (TinyJit *jit, TinyTensor *in)
 static void
 test_shapes (void)
 {
+  const char *device = g_getenv ("DEV");
+  if (device != NULL && !g_str_has_prefix (device, "CPU")
+      && !g_str_has_prefix (device, "REF")) {
+    g_test_skip ("a driver keeps of a program what it likes");
+    return;
+  }
   g_autoptr (TinyJit) jit = tiny_jit_new (square_sum, NULL, NULL, 1);
   g_autoptr (TinyTensor) in
       = g_object_ref_sink (tiny_tensor_full (TINY_DTYPE_F32, (gint64[]){ 1777 }, 1, 2));
