@@ -101,7 +101,7 @@ take_place (int fd, gboolean is_named, char *beside, const char *path)
   return FALSE;
 }
 
-/* Puts what was written to @fd, which is closed, at @path if it @is_good, or removes it. FALSE with errno. */
+/* Puts what was written to @fd, which it closes, at @path if it @is_good, or removes it. FALSE with errno. */
 static gboolean
 finish (int fd, gboolean is_good, gboolean is_named, char *beside, const char *path)
 {

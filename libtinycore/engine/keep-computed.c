@@ -6,7 +6,8 @@
  * happens at its own size: what is spread from something smaller, or follows from it in few operations, is computed with
  * what reads it. Kept values have a budget in all, of which each takes at most a quarter of what is left, so that small
  * ones always fit. Whoever holds an expression that reads the value keeps it; nothing else does. A recording has what it
- * was told to have, and nothing is added to it. */
+ * was told to have, and nothing is added to it. Where a value is computed again and again and cannot be kept, a warning
+ * says so, once for each reason. */
 #include "engine/keep-computed.h"
 
 #include "engine/runtime-private.h"
@@ -17,10 +18,9 @@
 enum {
   OFTEN = 2, /* times: once more and it is stored. A training step computes its loss twice */
   MOST_REPEATS = 7,
-  MANY_REPEATED
-  = 100,   /* reductions in a row: so many again, after MOST_REPEATS times, are not meant */
-  FEW = 4, /* nodes: nothing among them is worth anything */
-  MANY_OPS = 16 /* without a reduction */
+  MANY_REPEATED = 100, /* reductions in a row: so many, so often, are not meant */
+  FEW = 4,             /* nodes: nothing among them is worth anything */
+  MANY_OPS = 16        /* without a reduction */
 };
 #define SMALL_BYTES ((gint64) 1 << 20)
 
@@ -33,8 +33,7 @@ static gssize kept_bytes;
 typedef struct {
   guint n_ops;   /* as a tree, and no more than MANY_OPS; a reduction is as many */
   guint n_whole; /* those since its elements came from fewer */
-  guint
-      n_again; /* as n_ops, without end, of the longest chain of those that were held MOST_REPEATS times */
+  guint n_again; /* as n_ops, without end: the longest chain of those held MOST_REPEATS times */
   guint n_readers; /* in the order, once for each source that it is */
   gboolean has_memory;
   /* Gradients flow through it to what wants them: stored, it would keep its expression and all before it. */

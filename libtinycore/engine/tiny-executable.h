@@ -31,17 +31,17 @@ typedef struct {
 } TinyExecutable;
 
 /* Plans and launches have a part in what they run. What nobody has a part in stays loaded for who asks next, up to
- * TINY_MAX_SPARES programs whose binaries have TINY_MAX_SPARE_BYTES together: those that were let go of first are unloaded
- * then. */
+ * TINY_MAX_SPARES programs whose binaries have TINY_MAX_SPARE_BYTES together; then those that were let go of first are
+ * unloaded. */
 enum { TINY_MAX_SPARES = 512, TINY_MAX_SPARE_BYTES = 64 << 20 };
 TinyExecutable *tiny_executable_ref (TinyExecutable *self);
 void tiny_executable_unref (TinyExecutable *self); /* NULL is fine */
 /* How many are loaded. */
 guint tiny_executables_count (void);
 
-/* Makes executables of @kernels (SINKs of @graph, which is only read), on all cores;
- * out_executables[i] (transfer full). @device is one that is open. Where operations[i] is not NULL (@operations may be) a unit of the device computes that instead. What
- * runs an executable is its program's device: kernels of one that runs beside another run there.
+/* Makes executables of @kernels (SINKs of @graph, which is only read), on all cores; out_executables[i] (transfer full).
+ * @device is one that is open. Where operations[i] is not NULL (@operations may be) a unit of the device computes that
+ * instead. An executable runs on its program's device: kernels of one that runs beside another run there.
  *
  * Errors: those of codegen, the plugin's compiler and its loader, naming the kernel. */
 gboolean tiny_executables_get (TinyDevice *device,

@@ -2,9 +2,9 @@
  *
  * memory-plan.c: where temporaries lie.
  *
- * Every device has one arena, or several where one would be more than the device has in one piece. A temporary lives from the item that writes it to the last that
- * reads it; the largest are placed first, each in the smallest gap that fits between those placed
- * before that live at the same time, at a multiple of what any device may ask for. */
+ * Every device has one arena, or several where one would be more than the device has in one piece. A temporary lives
+ * from the item that writes it to the last that reads it; the largest are placed first, each in the smallest gap that fits
+ * between those placed before that live at the same time, at a multiple of what any device may ask for. */
 #include "base/tiny-stats.h"
 #include "schedule/plan.h"
 

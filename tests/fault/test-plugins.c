@@ -364,7 +364,7 @@ is_gone (int pid)
          || strstr (text, ") X") != NULL;
 }
 
-/* What a plugin starts in the helper ends with it, whatever ends the plugin. */
+/* Children of a plugin in the helper end with it, whatever ends the plugin. */
 static void
 test_orphans (Fixture *fixture, gconstpointer unused)
 {

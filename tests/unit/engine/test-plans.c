@@ -145,7 +145,7 @@ static const TinyDType dtypes[]
     = { TINY_DTYPE_F32, TINY_DTYPE_F16, TINY_DTYPE_F64, TINY_DTYPE_I32,
         TINY_DTYPE_U8,  TINY_DTYPE_I64, TINY_DTYPE_U32 };
 
-/* What differs in places and numbers alone shares a plan after a few, with numbers that 32 bits do not hold as well. */
+/* Graphs that differ in places and numbers alone share a plan after a few, with numbers that 32 bits do not hold as well. */
 static void
 test_numbers (gconstpointer data)
 {
