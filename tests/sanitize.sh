@@ -20,8 +20,8 @@
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 kind=${1:?address or thread}
-folder=${2:?a folder to build in}/$kind
-mkdir -p "$2"
+mkdir -p "${2:?a folder to build in}"
+folder=$(cd "$2" && pwd)/$kind
 outer=$(cd "$2/../.." && pwd)
 reports=$folder-reports
 part=${3:-}
