@@ -35,6 +35,20 @@ take_functions (void *handle, char letter, CpuLapackFunctions *out)
   return true;
 }
 
+/* Some with integers of 64 bits have the same names: their version then fills both halves of a word. */
+static bool
+has_words_of_32_bits (void *handle)
+{
+  _Alignas(int64_t) int32_t version[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+  void (*get_version) (int32_t * major, int32_t * minor, int32_t * patch);
+  void *address = dlsym (handle, "ilaver_");
+  if (address == NULL)
+    return false;
+  memcpy (&get_version, &address, sizeof address);
+  get_version (version[0], version[1], version[2]);
+  return version[0][0] >= 0 && version[0][1] == -1;
+}
+
 /* Two functions or none. */
 static bool
 take_threads (void *handle,
@@ -61,7 +75,7 @@ open_library (const char *name)
   if (handle == NULL)
     return false;
   if (!take_functions (handle, 's', &found.of_f32)
-      || !take_functions (handle, 'd', &found.of_f64)) {
+      || !take_functions (handle, 'd', &found.of_f64) || !has_words_of_32_bits (handle)) {
     dlclose (handle);
     return false;
   }

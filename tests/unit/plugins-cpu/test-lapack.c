@@ -224,6 +224,19 @@ test_incomplete (void)
   g_test_trap_assert_stderr ("*TINY_LAPACK_LIBRARY=libm.so.6: it cannot be opened*");
 }
 
+/* One with integers of 64 bits under the names of those with 32. */
+static void
+test_wide (void)
+{
+  g_setenv ("TINY_LAPACK_LIBRARY", WHOLE_LAPACK, TRUE);
+  g_setenv ("WHOLE_LAPACK_IS_WIDE", "1", TRUE);
+  g_test_trap_subprocess ("/plugins-cpu/lapack/absent", 0, G_TEST_SUBPROCESS_DEFAULT);
+  g_unsetenv ("WHOLE_LAPACK_IS_WIDE");
+  g_unsetenv ("TINY_LAPACK_LIBRARY");
+  g_test_trap_assert_failed ();
+  g_test_trap_assert_stderr ("*has no LAPACK with integers of 32 bits*");
+}
+
 /* Names that distributions give to libraries, from the fastest to the system's. */
 static const char *const libraries[] = { "libopenblasp.so.0", "libopenblas_pthreads.so.0",
                                          "libopenblaso.so.0", "libopenblas_openmp.so.0",
@@ -340,6 +353,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/lapack/damaged", test_damaged);
   g_test_add_func ("/plugins-cpu/lapack/absent", test_absent);
   g_test_add_func ("/plugins-cpu/lapack/incomplete", test_incomplete);
+  g_test_add_func ("/plugins-cpu/lapack/wide", test_wide);
   g_test_add_func ("/plugins-cpu/lapack/fastest", test_fastest);
   g_test_add_func ("/plugins-cpu/lapack/threads", test_threads);
   int result = g_test_run ();

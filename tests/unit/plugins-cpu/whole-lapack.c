@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * whole-lapack.c: a library with all symbols that the CPU backend wants of a LAPACK, and OpenMP's. None computes anything:
- * the largest number of threads that a call may use is noted. */
+ * the largest number of threads that a call may use is noted. With WHOLE_LAPACK_IS_WIDE set it has integers of 64 bits. */
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 void omp_set_num_threads (int n);
 int omp_get_max_threads (void);
+void ilaver_ (void *major, void *minor, void *patch);
 extern _Atomic int whole_lapack_threads;
 
 _Atomic int whole_lapack_threads;
@@ -39,3 +42,14 @@ note_threads (void)
   void s##name##_ (void) { note_threads (); }                                                  \
   void d##name##_ (void) { note_threads (); }
 #include "cpu-lapack.def"
+
+void
+ilaver_ (void *major, void *minor, void *patch)
+{
+  void *const parts[] = { major, minor, patch };
+  for (int i = 0; i < 3; i++)
+    if (getenv ("WHOLE_LAPACK_IS_WIDE") != NULL)
+      *(int64_t *) parts[i] = 3;
+    else
+      *(int32_t *) parts[i] = 3;
+}
