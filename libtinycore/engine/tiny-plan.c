@@ -201,8 +201,7 @@ find_places (TinyPlan *self, GError **error)
   }
   for (guint i = 0; i < schedule->n_items; i++)
     g_array_append_vals (lent, schedule->items[i].buffers, schedule->items[i].n_buffers);
-  self->lent = g_new (guint, lent->len + 1);
-  memcpy (self->lent, lent->data, lent->len * sizeof (guint));
+  self->lent = (guint *) (gpointer) g_array_free (g_steal_pointer (&lent), FALSE);
   self->n_unseen = count_unseen (schedule);
   return TRUE;
 }
