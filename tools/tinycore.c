@@ -83,7 +83,7 @@ tinycore_write (const char *path, const void *data, gsize size, GError **error)
 {
   if (path != NULL)
     return tiny_whole_file_report (path, data, (gssize) size, error);
-  gboolean good = fwrite (data, 1, size, stdout) == size && fflush (stdout) == 0;
+  gboolean good = (size == 0 || fwrite (data, 1, size, stdout) == size) && fflush (stdout) == 0;
   if (!good)
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "standard output: %s", g_strerror (errno));
   return good;
