@@ -230,8 +230,9 @@ run_threads (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
                         askers[0].claims->len * sizeof (TinyClaim))
                     == 0,
                 "two threads are answered otherwise");
-    g_array_unref (askers[i].claims);
   }
+  for (guint i = 0; i < N_THREADS; i++)
+    g_array_unref (askers[i].claims);
 }
 
 /* ---- what a later core may say ---- */

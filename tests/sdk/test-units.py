@@ -27,7 +27,7 @@ sink(reduce.f32{op=add, axes=[1]}(%9))
 FAULTS = {
     "no-cost": "claim/answers", "cost-of-nan": "claim/answers", "no-reason": "claim/answers", "endless-reason": "claim/answers",
     "unknown-verdict": "claim/answers", "any-activation": "matmul/sigmoid", "any-kind": "claim/unknown-kind",
-    "nothing": "claim/answers", "now-and-then": "claim/answers", "not-transposed": "matmul/transposed-b",
+    "nothing": "claim/answers", "now-and-then": "claim/answers", "by-thread": "claim/threads", "not-transposed": "matmul/transposed-b",
     "packed-rows": "matmul/padded-rows", "no-bias": "matmul/bias-columns", "no-activation": "matmul/relu", "no-scale": "matmul/scale",
     "last-k": "matmul/ragged", "one-batch": "matmul/batch-2", "no-offset": "matmul/flipped", "no-step": "convolution/step",
     "no-dilation": "convolution/dilation", "no-padding": "convolution/padding", "writes-outside": "matmul/square-32",
@@ -69,7 +69,7 @@ def programs(box):
         check(part in text and "on CPU" not in text, text)
 
 
-FEW = ("no-cost", "no-reason", "not-transposed", "no-bias", "last-k", "no-padding", "not-causal")
+FEW = ("no-cost", "no-reason", "by-thread", "not-transposed", "no-bias", "last-k", "no-padding", "not-causal")
 for name, case in FAULTS.items():
     if name not in FEW and os.environ.get("TINY_SDK_WHOLE") != "1":
         continue

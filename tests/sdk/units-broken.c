@@ -20,7 +20,8 @@ is (const char *fault)
 void
 sample_claim (const TinyOperation *operation, TinyClaim *out)
 {
-  static _Atomic unsigned n;
+  static _Atomic unsigned n, n_threads;
+  static _Thread_local unsigned thread;
   if (!more_claim (operation, out))
     inner_claim (operation, out);
   const int is_accepted = out->verdict == TINY_CLAIM_ACCEPTED;
@@ -48,6 +49,10 @@ sample_claim (const TinyOperation *operation, TinyClaim *out)
   }
   if (is ("now-and-then") && is_accepted && ++n % 3 == 0)
     snprintf (out->reason, sizeof out->reason, "another one each time");
+  if (is ("by-thread") && is_accepted) {
+    thread = thread != 0 ? thread : ++n_threads;
+    out->cost_ns += thread;
+  }
 }
 
 static void
