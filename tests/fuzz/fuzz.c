@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "../heap.h"
 #include "fuzz.h"
 
 enum {

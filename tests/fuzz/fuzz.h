@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz.h: readers of what may come from a stranger, and the heap that counts what they take. */
+ * fuzz.h: readers of what may come from a stranger. */
 #pragma once
 
 #include <glib.h>
@@ -15,10 +15,3 @@ typedef struct {
 
 extern const FuzzTarget fuzz_targets[];
 extern const guint fuzz_n_targets;
-
-/* The heap of this program (heap.c). Under a sanitizer, which has a heap of its own, all are 0. */
-gint64 heap_get_n_blocks (void);
-gint64 heap_get_n_bytes (void);
-/* The most bytes since heap_reset_peak(). */
-gint64 heap_get_peak (void);
-void heap_reset_peak (void);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../fuzz/fuzz.h"
+#include "../../heap.h"
 #include "../case-fails.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
