@@ -42,23 +42,48 @@ tiny_arena_free (TinyArena *self)
   g_free (self);
 }
 
-static void
-add_block (TinyArena *self, gsize at_least)
+static gsize
+align (gsize n_bytes)
 {
-  gsize size = MAX (self->next_size, at_least);
-  Block *block = g_malloc0 (sizeof (Block) + ALIGNMENT + size);
+  return (n_bytes + ALIGNMENT - 1) & ~(gsize) (ALIGNMENT - 1);
+}
+
+static void
+add_block (TinyArena *self, Block *block, gsize size)
+{
   block->size = size;
   block->next = self->block;
   self->block = block;
   self->next_size = MIN (self->next_size * 2, LARGEST_BLOCK);
 }
 
+static gboolean
+has_room (const TinyArena *self, gsize n_bytes)
+{
+  return self->block != NULL && self->block->size - self->block->used >= n_bytes;
+}
+
+gboolean
+tiny_arena_reserve (TinyArena *self, gsize n_bytes)
+{
+  n_bytes = align (n_bytes);
+  if (has_room (self, n_bytes))
+    return TRUE;
+  const gsize size = MAX (self->next_size, n_bytes);
+  Block *block = g_try_malloc0 (sizeof (Block) + ALIGNMENT + size);
+  if (block != NULL)
+    add_block (self, block, size);
+  return block != NULL;
+}
+
 gpointer
 tiny_arena_alloc (TinyArena *self, gsize n_bytes)
 {
-  n_bytes = (n_bytes + ALIGNMENT - 1) & ~(gsize) (ALIGNMENT - 1);
-  if (self->block == NULL || self->block->size - self->block->used < n_bytes)
-    add_block (self, n_bytes);
+  n_bytes = align (n_bytes);
+  if (!has_room (self, n_bytes)) {
+    const gsize size = MAX (self->next_size, n_bytes);
+    add_block (self, g_malloc0 (sizeof (Block) + ALIGNMENT + size), size);
+  }
   Block *block = self->block;
   guint8 *base = (guint8 *) (((gsize) (block + 1) + ALIGNMENT - 1) & ~(gsize) (ALIGNMENT - 1));
   gpointer memory = base + block->used;

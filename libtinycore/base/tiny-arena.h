@@ -15,6 +15,8 @@ typedef struct TinyArena TinyArena;
 TinyArena *tiny_arena_new (void);
 void tiny_arena_free (TinyArena *self);
 gpointer tiny_arena_alloc (TinyArena *self, gsize n_bytes);
+/* FALSE: there is no memory. Else the next @n_bytes are handed out of what is there. */
+gboolean tiny_arena_reserve (TinyArena *self, gsize n_bytes);
 gpointer tiny_arena_copy (TinyArena *self, gconstpointer data, gsize n_bytes);
 char *tiny_arena_strdup (TinyArena *self, const char *text);
 gsize tiny_arena_get_n_bytes (TinyArena *self);
