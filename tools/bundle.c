@@ -15,6 +15,7 @@
 
 #include "base/tiny-clean.h"
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
@@ -38,6 +39,19 @@ fail (GError **error, const char *format, ...)
   g_autofree char *valid = tiny_clean_text (text, MAX_TEXT);
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, valid);
   return FALSE;
+}
+
+/* @what: libarchive cannot go on. */
+static gboolean
+fail_archive (GError **error, struct archive *archive, const char *what)
+{
+  const char *why = archive_error_string (archive);
+  if (archive_errno (archive) == ENOMEM) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY, "%s: no memory to unpack it",
+                 what);
+    return FALSE;
+  }
+  return fail (error, "%s: %s", what, why != NULL ? why : "it ends early");
 }
 
 /* ---- names ---- */
@@ -74,18 +88,21 @@ check_name (const char *name, GError **error)
 static GBytes *
 read_data (struct archive *archive, const char *name, gsize *room, GError **error)
 {
-  g_autoptr (GByteArray) data = g_byte_array_new ();
+  g_auto (TinyVector) data = { NULL, 0, 0 };
   for (;;) {
-    gsize before = data->len;
-    g_byte_array_set_size (data, (guint) (before + CHUNK));
-    la_ssize_t got = archive_read_data (archive, data->data + before, CHUNK);
-    g_byte_array_set_size (data, (guint) (before + (gsize) MAX (got, 0)));
+    gpointer at = tiny_vector_reserve (&data, CHUNK);
+    if (at == NULL) {
+      tiny_memory_fail (data.n_bytes + CHUNK, name, error);
+      return NULL;
+    }
+    la_ssize_t got = archive_read_data (archive, at, CHUNK);
+    data.n_bytes += (gsize) MAX (got, 0);
     if (got < 0) {
-      fail (error, "%s: %s", name, archive_error_string (archive));
+      fail_archive (error, archive, name);
       return NULL;
     }
     if (got == 0)
-      return g_byte_array_free_to_bytes (g_steal_pointer (&data));
+      return tiny_vector_steal_bytes (&data);
     if ((gsize) got > *room) {
       fail (error, "it unpacks to more than %d MiB", MAX_BYTES >> 20);
       return NULL;
@@ -149,16 +166,14 @@ read_archive (Bundle *self, struct archive *archive, GError **error)
   archive_read_support_filter_xz (archive);
   archive_read_support_filter_zstd (archive);
   if (archive_read_open_filename (archive, self->path, CHUNK) != ARCHIVE_OK)
-    return fail (error, "it is no archive: %s", archive_error_string (archive));
+    return fail_archive (error, archive, "it is no archive");
   struct archive_entry *entry;
   int status;
   while ((status = archive_read_next_header (archive, &entry)) == ARCHIVE_OK)
     if (!read_member (self, archive, entry, &room, error))
       return FALSE;
   if (status != ARCHIVE_EOF)
-    return fail (error, "it is damaged or no archive: %s",
-                 archive_error_string (archive) ? archive_error_string (archive)
-                                                : "it ends early");
+    return fail_archive (error, archive, "it is damaged or no archive");
   return self->names->len > 0 || fail (error, "it is empty");
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 
 static const char *const opt_names[TINY_N_OPTS] = { "lanes", "upcast", "unroll", "pad",
                                                     "grid",  "swap",   "split",  "stage",
@@ -48,15 +49,28 @@ parse_opt (const char *word, TinyOpt *out)
 TinyOpt *
 tiny_opts_from_string (const char *text, guint *out_n, GError **error)
 {
-  g_auto (GStrv) words = g_strsplit_set (text, " \t\n", -1);
-  g_autofree TinyOpt *opts = g_new0 (TinyOpt, g_strv_length (words) + 1);
+  static const char space[] = " \t\n";
+  enum { LONGEST = 80 };
+  gsize n_words = 0;
+  for (const char *at = text; *(at += strspn (at, space)) != 0; at += strcspn (at, space))
+    n_words++;
+  g_autofree TinyOpt *opts = tiny_memory_try (n_words * sizeof *opts, "optimisations", error);
   guint n = 0;
-  for (guint i = 0; words[i] != NULL; i++) {
-    if (words[i][0] == 0 || g_str_equal (words[i], "none"))
-      continue;
-    if (!parse_opt (words[i], &opts[n++])) {
+  for (const char *at = text; opts != NULL && *(at += strspn (at, space)) != 0;) {
+    char word[LONGEST + 1] = { 0 };
+    const gsize length = strcspn (at, space);
+    memcpy (word, at, MIN (length, LONGEST));
+    at += length;
+    if (length > LONGEST) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                   "optimisations: wanted kind(axis,amount), found \"%s\"", words[i]);
+                   "optimisations: wanted kind(axis,amount), found a word of %" G_GSIZE_FORMAT
+                   " bytes",
+                   length);
+      return NULL;
+    }
+    if (strcmp (word, "none") != 0 && !parse_opt (word, &opts[n++])) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "optimisations: wanted kind(axis,amount), found \"%s\"", word);
       return NULL;
     }
   }

@@ -15,6 +15,7 @@
 #include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-parallel.h"
 #include "base/tiny-timing.h"
 #include "base/tiny-trace.h"
@@ -299,10 +300,11 @@ store_on_disk (Job *job)
   TINY_TIMED ("engine", "cache write");
   gsize size;
   const guint8 *data = g_bytes_get_data (job->code.binary, &size);
-  GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (TinyCodeHead) + size));
-  g_byte_array_append (whole, (const guint8 *) &job->code.head, sizeof (TinyCodeHead));
-  g_byte_array_append (whole, data, (guint) size);
-  g_autoptr (GBytes) payload = g_byte_array_free_to_bytes (whole);
+  g_auto (TinyVector) whole = { NULL, 0, 0 };
+  if (!tiny_vector_append (&whole, &job->code.head, sizeof (TinyCodeHead))
+      || !tiny_vector_append (&whole, data, size))
+    return; /* it is made anew another time */
+  g_autoptr (GBytes) payload = tiny_vector_steal_bytes (&whole);
   tiny_cache_store (job->key, payload);
 }
 

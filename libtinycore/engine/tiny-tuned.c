@@ -20,7 +20,7 @@
 #include "engine/tiny-debug.h"
 
 #define HEADER "tinycore-tuned 1"
-enum { MAX_FILE = 64 << 20, DIGEST_LENGTH = 32 };
+enum { MAX_FILE = 64 << 20, MAX_LINE = 32 << 10, DIGEST_LENGTH = 32 };
 
 /* ---- files ---- */
 typedef struct {
@@ -44,6 +44,8 @@ file_entry_free (gpointer data)
 static const char *
 read_entry (const char *line, const char *file)
 {
+  if (strlen (line) > MAX_LINE)
+    return "it is longer than any";
   g_auto (GStrv) fields = g_strsplit (line, " ", 3);
   if (g_strv_length (fields) != 3)
     return "wanted: digest, target, optimisations";
@@ -70,20 +72,33 @@ read_entry (const char *line, const char *file)
   return NULL;
 }
 
-static void
-read_lines (char *const *lines, const char *file)
+/* The first line of *@at without its end, and *@at is behind it; NULL: there is none. */
+static char *
+take_line (char **at)
 {
-  guint n_bad = 0, first_bad = 0;
+  char *line = *at, *end = line != NULL ? strchr (line, '\n') : NULL;
+  *at = end != NULL ? end + 1 : NULL;
+  if (end != NULL)
+    *end = 0;
+  return line;
+}
+
+/* @at is behind the first line. */
+static void
+read_lines (char *at, const char *file)
+{
+  guint n_bad = 0, first_bad = 0, number = 1;
   const char *first_why = NULL;
-  for (guint i = 1; lines[i] != NULL; i++) {
-    g_strstrip (lines[i]);
+  for (char *line; (line = take_line (&at)) != NULL;) {
+    number++;
+    g_strstrip (line);
     /* Two processes that begin a file at the same time both begin it. */
-    if (lines[i][0] == 0 || lines[i][0] == '#' || g_str_equal (lines[i], HEADER))
+    if (line[0] == 0 || line[0] == '#' || g_str_equal (line, HEADER))
       continue;
     const char *why
-        = g_utf8_validate (lines[i], -1, NULL) ? read_entry (lines[i], file) : "it is no text";
+        = g_utf8_validate (line, -1, NULL) ? read_entry (line, file) : "it is no text";
     if (why != NULL && n_bad++ == 0) {
-      first_bad = i + 1;
+      first_bad = number;
       first_why = why;
     }
   }
@@ -108,13 +123,11 @@ read_file (const char *file)
     g_warning ("TINY_TUNED: %s", error->message);
     return;
   }
-  g_auto (GStrv) lines = g_strsplit (size <= MAX_FILE ? text : "", "\n", -1);
-  if (lines[0] != NULL)
-    g_strchomp (lines[0]);
-  if (lines[0] == NULL || !g_str_equal (lines[0], HEADER))
+  char *at = text;
+  if (size > MAX_FILE || !g_str_equal (g_strchomp (take_line (&at)), HEADER))
     g_warning ("%s:1: wanted \"" HEADER "\"; the file is skipped", file);
   else
-    read_lines (lines, file);
+    read_lines (at, file);
 }
 
 static void
@@ -321,6 +334,8 @@ load_found (const TinyTunedKey *key, guint beam)
     return NULL;
   gsize size;
   const char *data = g_bytes_get_data (bytes, &size);
+  if (size > MAX_LINE)
+    return NULL;
   g_autofree char *text = g_strndup (data, size);
   guint had_beam, n;
   guint64 ns_heuristic, ns_best;

@@ -151,8 +151,8 @@ tiny_trial_serve (int socket)
   gboolean good = TRUE;
   while (good && tiny_read_all (socket, &request, sizeof request)
          && request.n_payload <= MAX_PAYLOAD) {
-    g_autofree guint8 *payload = g_malloc (request.n_payload + 1);
-    good = tiny_read_all (socket, payload, request.n_payload)
+    g_autofree guint8 *payload = g_try_malloc ((gsize) request.n_payload + 1);
+    good = payload != NULL && tiny_read_all (socket, payload, request.n_payload)
            && answer (&self, &request, payload);
   }
   forget (&self);

@@ -6,6 +6,7 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-guard.h"
+#include "base/tiny-opened-file.h"
 #include "base/tiny-whole-file.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
@@ -106,18 +107,19 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Loading, loading_clear)
 static TinyNode *
 read_graph (Loading *self, const char *path, GError **error)
 {
-  g_autofree char *text = NULL;
-  g_autoptr (GError) why = NULL;
   g_autoptr (GHashTable) names = NULL;
-  GStatBuf info;
-  if (g_stat (path, &info) == 0 && (!S_ISREG (info.st_mode) || info.st_size > MAX_GRAPH)) {
+  g_autoptr (TinyOpenedFile) file = tiny_opened_file_new (path, error);
+  if (file == NULL)
+    return NULL;
+  const guint64 size = tiny_opened_file_get_size (file);
+  if (size > MAX_GRAPH) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: wanted a file of at most 64 MiB", path);
     return NULL;
   }
-  if (!g_file_get_contents (path, &text, NULL, &why)) {
-    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
+  g_autoptr (GBytes) bytes = tiny_opened_file_read_bytes (file, 0, (gsize) size, error);
+  const char *text = bytes != NULL ? g_bytes_get_data (bytes, NULL) : NULL;
+  if (bytes == NULL)
     return NULL;
-  }
   self->graph = tiny_graph_new ();
   TinyNode *root = tiny_graph_parse_named (self->graph, text, &names, error);
   if (root != NULL && root->op != TINY_OP_SINK)
@@ -256,13 +258,10 @@ name_outputs (Loading *self, TinyNode *root)
 static gboolean
 take_rest (Loading *self, GError **error)
 {
-  GHashTableIter iter;
-  gpointer key, value;
   if (self->file == NULL)
     return TRUE;
-  g_hash_table_iter_init (&iter, self->file->metadata);
-  while (g_hash_table_iter_next (&iter, &key, &value))
-    tiny_model_set_metadata (self->model, key, value);
+  g_hash_table_unref (self->model->metadata);
+  self->model->metadata = g_hash_table_ref (self->file->metadata);
   for (guint i = 0; i < self->file->arrays->len; i++) {
     const TinyArray *array = self->file->arrays->pdata[i];
     if (g_str_has_prefix (array->name, EXAMPLES)

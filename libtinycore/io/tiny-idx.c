@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "base/tiny-guard.h"
+#include "base/tiny-memory.h"
 
 typedef struct {
   guint8 code;
@@ -49,6 +50,10 @@ read_some (Stream *self, gpointer out, gsize n, GError **error)
     int code = Z_OK;
     const char *reason = gzerror (self->file, &code);
     /* At the end of a file that was cut gzread () gives what there is, and has an error. */
+    if (got < 0 && code == Z_MEM_ERROR) {
+      tiny_memory_fail (n, self->path, error);
+      return -1;
+    }
     if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
       g_autofree char *what = g_strdup_printf ("damaged or truncated: %s", reason);
       fail (self, error, what);
@@ -144,19 +149,20 @@ to_host_order (guint8 *data, gsize n_bytes, gsize size)
 static gboolean
 read_elements (Stream *self, TinyIdx *idx, gsize n_bytes, GError **error)
 {
-  g_autoptr (GByteArray) data = g_byte_array_new ();
+  g_auto (TinyVector) data = { NULL, 0, 0 };
   guint8 chunk[65536];
-  while (data->len < n_bytes) {
-    gssize got = read_some (self, chunk, MIN (sizeof chunk, n_bytes - data->len), error);
+  while (data.n_bytes < n_bytes) {
+    gssize got = read_some (self, chunk, MIN (sizeof chunk, n_bytes - data.n_bytes), error);
     if (got < 0)
       return FALSE;
     if (got == 0) {
       g_autofree char *what = g_strdup_printf ("truncated: wanted %" G_GSIZE_FORMAT
-                                               " bytes of elements, found %u",
-                                               n_bytes, data->len);
+                                               " bytes of elements, found %" G_GSIZE_FORMAT,
+                                               n_bytes, data.n_bytes);
       return fail (self, error, what);
     }
-    g_byte_array_append (data, chunk, (guint) got);
+    if (!tiny_vector_append (&data, chunk, (gsize) got))
+      return tiny_memory_fail (n_bytes, self->path, error);
   }
   gssize more = read_some (self, chunk, 1, error);
   if (more < 0)
@@ -165,8 +171,8 @@ read_elements (Stream *self, TinyIdx *idx, gsize n_bytes, GError **error)
     self->offset--;
     return fail (self, error, "the file goes on after its last element");
   }
-  to_host_order (data->data, n_bytes, tiny_dtype_get_n_bytes (idx->dtype));
-  idx->data = g_byte_array_free_to_bytes (g_steal_pointer (&data));
+  to_host_order (data.data, n_bytes, tiny_dtype_get_n_bytes (idx->dtype));
+  idx->data = tiny_vector_steal_bytes (&data);
   return TRUE;
 }
 
@@ -178,8 +184,6 @@ tiny_idx_load (const char *path, gsize max_bytes, TinyIdx *out_idx, GError **err
   *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };
   Stream stream = { .path = path };
   gsize n_bytes;
-  /* A GByteArray counts in 32 bits. */
-  max_bytes = MIN (max_bytes, G_MAXINT32);
   gboolean is_read = open_stream (&stream, error)
                      && read_head (&stream, out_idx, max_bytes, &n_bytes, error)
                      && read_elements (&stream, out_idx, n_bytes, error);

@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
@@ -156,7 +158,11 @@ read_metadata (TinySafetensors *self, JsonObject *entry, GError **error)
     const char *text = tiny_json_get_text (entry, at->data, error);
     if (*error != NULL)
       return FALSE;
-    g_hash_table_insert (self->metadata, g_strdup (at->data), g_strdup (text ? text : ""));
+    text = text != NULL ? text : "";
+    char *copy = tiny_memory_try (strlen (text) + 1, "a text", error);
+    if (copy == NULL)
+      return FALSE;
+    g_hash_table_insert (self->metadata, g_strdup (at->data), strcpy (copy, text));
   }
   return *error == NULL;
 }
@@ -177,12 +183,15 @@ compare_spans (gconstpointer a, gconstpointer b)
 
 /* The format has the arrays one after the other, from the beginning of the data to its end. */
 static gboolean
-check_spans (GArray *spans, gint64 n_data, GError **error)
+check_spans (TinyVector *all, gint64 n_data, GError **error)
 {
   gint64 end = 0;
-  g_array_sort (spans, compare_spans);
-  for (guint i = 0; i < spans->len; i++) {
-    const Span *span = &g_array_index (spans, Span, i);
+  Span *spans = (Span *) (gpointer) all->data;
+  const gsize n = all->n_bytes / sizeof (Span);
+  if (n > 1)
+    qsort (spans, n, sizeof (Span), compare_spans);
+  for (gsize i = 0; i < n; i++) {
+    const Span *span = &spans[i];
     if (span->begin != end) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                    "“%s”: its data begins at byte %" G_GINT64_FORMAT
@@ -205,8 +214,8 @@ check_spans (GArray *spans, gint64 n_data, GError **error)
 typedef struct {
   TinySafetensors *out;
   TinyOpenedFile *file;
-  guint64 start; /* of the data */
-  GArray *spans;
+  guint64 start;    /* of the data */
+  TinyVector spans; /* of Span */
 } Reading;
 
 /* A member of the header, the only one that is in memory. */
@@ -228,8 +237,9 @@ read_member (const char *name, JsonNode *value, gpointer user_data, GError **err
     if (array != NULL) {
       span.name = array->name;
       span.end = span.begin + (gint64) tiny_array_get_n_bytes (array);
-      g_array_append_val (self->spans, span);
       g_ptr_array_add (self->out->arrays, array);
+      if (!tiny_vector_append (&self->spans, &span, sizeof span))
+        tiny_memory_fail (self->spans.n_bytes, "its arrays", &wrong);
     }
   }
   if (wrong != NULL)
@@ -257,11 +267,12 @@ parse (TinyOpenedFile *file, GError **error)
   if (header == NULL)
     return NULL;
   g_autoptr (TinySafetensors) self = tiny_safetensors_new ();
-  g_autoptr (GArray) spans = g_array_new (FALSE, FALSE, sizeof (Span));
-  Reading reading = { self, file, start, spans };
-  if (tiny_json_visit (g_bytes_get_data (header, NULL), (gssize) length, read_member, &reading,
-                       error)
-      && check_spans (spans, (gint64) (size - start), error))
+  Reading reading = { self, file, start, { NULL, 0, 0 } };
+  const gboolean good = tiny_json_visit (g_bytes_get_data (header, NULL), (gssize) length,
+                                         read_member, &reading, error)
+                        && check_spans (&reading.spans, (gint64) (size - start), error);
+  tiny_vector_clear (&reading.spans);
+  if (good)
     return g_steal_pointer (&self);
   g_prefix_error (error, "%s: ", tiny_opened_file_get_path (file));
   return NULL;

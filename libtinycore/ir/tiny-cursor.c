@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "ir/tiny-text.h"
+
+/* Longer than any that is written. */
+enum { MAX_NAME = 4096, MAX_LIST = 8192 };
 
 gboolean
 tiny_cursor_fail (TinyCursor *self, const char *at, const char *format, ...)
@@ -152,9 +156,29 @@ tiny_cursor_read_list (TinyCursor *self, GArray *out)
     gint64 value;
     if (!tiny_cursor_read_integer (self, &value))
       return FALSE;
+    if (out->len == MAX_LIST)
+      return tiny_cursor_fail (self, self->p, "a list of more than %d numbers", MAX_LIST);
     g_array_append_val (out, value);
   } while (tiny_cursor_take (self, ','));
   return tiny_cursor_expect (self, ']');
+}
+
+/* At the backslash: the byte that is meant, which is not 0. */
+static gboolean
+read_escape (TinyCursor *self, char *out)
+{
+  static const char escapes[] = "n\nt\tr\r\"\"\\\\";
+  const char *at = self->p, *escape = at[1] != 0 ? strchr (escapes, at[1]) : NULL;
+  if (at[1] == 'x' && g_ascii_isxdigit (at[2]) && g_ascii_isxdigit (at[3])) {
+    *out = (char) (g_ascii_xdigit_value (at[2]) * 16 + g_ascii_xdigit_value (at[3]));
+    self->p += 4;
+    return *out != 0 || tiny_cursor_fail (self, at, "a text cannot hold \\x00");
+  }
+  if (escape == NULL || (escape - escapes) % 2 != 0)
+    return tiny_cursor_fail (self, at, "unknown escape in a text");
+  *out = escape[1];
+  self->p += 2;
+  return TRUE;
 }
 
 gboolean
@@ -162,32 +186,25 @@ tiny_cursor_read_string (TinyCursor *self, char **out)
 {
   if (!tiny_cursor_expect (self, '"'))
     return FALSE;
-  g_autoptr (GString) text = g_string_new (NULL);
-  while (*self->p != '"') {
-    const char *at = self->p;
-    if (*at == 0 || *at == '\n')
-      return tiny_cursor_fail (self, at, "text without an end");
-    if (*at != '\\') {
-      g_string_append_c (text, *self->p++);
-      continue;
-    }
-    static const char escapes[] = "n\nt\tr\r\"\"\\\\";
-    const char *escape = at[1] != 0 ? strchr (escapes, at[1]) : NULL;
-    if (at[1] == 'x' && g_ascii_isxdigit (at[2]) && g_ascii_isxdigit (at[3])) {
-      int byte = g_ascii_xdigit_value (at[2]) * 16 + g_ascii_xdigit_value (at[3]);
-      if (byte == 0)
-        return tiny_cursor_fail (self, at, "a text cannot hold \\x00");
-      g_string_append_c (text, (char) byte);
-      self->p += 4;
-    } else if (escape != NULL && (escape - escapes) % 2 == 0) {
-      g_string_append_c (text, escape[1]);
-      self->p += 2;
-    } else {
-      return tiny_cursor_fail (self, at, "unknown escape in a text");
-    }
+  const char *end = self->p;
+  while (*end != '"' && *end != 0 && *end != '\n')
+    end += end[0] == '\\' && end[1] != 0 ? 2 : 1;
+  /* No escape is shorter than what it means. */
+  g_autofree char *text = tiny_memory_try ((gsize) (end - self->p) + 1, "a text", self->error);
+  gsize n = 0;
+  while (text != NULL && *self->p != '"') {
+    if (*self->p == 0 || *self->p == '\n')
+      return tiny_cursor_fail (self, self->p, "text without an end");
+    if (*self->p != '\\')
+      text[n++] = *self->p++;
+    else if (!read_escape (self, &text[n++]))
+      return FALSE;
   }
+  if (text == NULL)
+    return FALSE;
   self->p++;
-  *out = g_string_free (g_steal_pointer (&text), FALSE);
+  text[n] = 0;
+  *out = g_steal_pointer (&text);
   return TRUE;
 }
 
@@ -215,6 +232,8 @@ tiny_cursor_read_name (TinyCursor *self, char **out)
   gsize n = name_length (self->p);
   if (n == 0)
     return tiny_cursor_fail (self, self->p, "a name is missing after %%");
+  if (n > MAX_NAME)
+    return tiny_cursor_fail (self, self->p, "a name of more than %d bytes", MAX_NAME);
   *out = g_strndup (self->p, n);
   self->p += n;
   return TRUE;

@@ -155,6 +155,13 @@ tiny_graph_text (TinyGraph *self, const char *text)
   return found;
 }
 
+const char *
+tiny_graph_try_text (TinyGraph *self, const char *text)
+{
+  return tiny_arena_reserve (self->arena, strlen (text) + 1) ? tiny_graph_text (self, text)
+                                                             : NULL;
+}
+
 static inline gboolean
 are_same (TinyNode *const *a, TinyNode *const *b, guint n)
 {

@@ -69,6 +69,8 @@ guint tiny_graph_get_n_nodes (TinyGraph *self); /* one past the highest id */
 gsize tiny_graph_get_n_bytes (TinyGraph *self);
 const TinyInts *tiny_graph_ints (TinyGraph *self, const gint64 *v, guint n);
 const char *tiny_graph_text (TinyGraph *self, const char *text);
+/* The same of a text whose size a stranger decides; NULL: there is no memory. */
+const char *tiny_graph_try_text (TinyGraph *self, const char *text);
 /* A value no node's mark has yet: set mark to it to say "seen". */
 guint32 tiny_graph_begin_mark (TinyGraph *self);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "ir/tiny-cursor.h"
 #include "ir/tiny-check.h"
 #include "ir/tiny-eval.h"
@@ -179,6 +180,8 @@ parse_call (Parser *self, Operand *out)
   self->depth++;
   if (!tiny_cursor_read_head (&self->cursor, &head) || !parse_sources (self, operands))
     return FALSE;
+  if (head.text != NULL && tiny_graph_try_text (self->graph, head.text) == NULL)
+    return tiny_memory_fail (strlen (head.text) + 1, "a text", self->cursor.error);
   self->depth--;
   g_autofree TinyNode **sources = g_new (TinyNode *, operands->len + 1);
   if (!resolve_sources (self, &head, operands, sources))

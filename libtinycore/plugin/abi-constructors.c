@@ -28,8 +28,8 @@ read_word (const TinyElf *elf, const ElfW (Rela) * rows, guint64 n, guint64 addr
       continue;
     guint64 symbol = RELA_SYMBOL (rows[i].r_info);
     guint64 base = 0;
-    if (symbol > 0 && symbol <= elf->symbols->len) /* the array lacks the first row */
-      base = g_array_index (elf->symbols, TinyElfSymbol, symbol - 1).value;
+    if (symbol > 0 && symbol <= elf->n_symbols) /* the array lacks the first row */
+      base = elf->symbols[symbol - 1].value;
     return base + (guint64) rows[i].r_addend;
   }
   g_autofree ElfW (Addr) *word = tiny_elf_read_memory (elf, address, sizeof *word);

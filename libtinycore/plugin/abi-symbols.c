@@ -35,8 +35,8 @@ add_library (TinyAbiSubject *self, const TinyElf *needer, const char *name, cons
   out->elf = out->path ? tiny_elf_open (out->path, NULL) : NULL;
   if (out->elf == NULL || !tiny_elf_read_symbols (out->elf, NULL))
     return;
-  for (guint i = 0; i < out->elf->symbols->len; i++) {
-    const TinyElfSymbol *symbol = &g_array_index (out->elf->symbols, TinyElfSymbol, i);
+  for (guint i = 0; i < out->elf->n_symbols; i++) {
+    const TinyElfSymbol *symbol = &out->elf->symbols[i];
     if (symbol->is_exported)
       g_hash_table_add (out->names, (gpointer) symbol->name);
   }
@@ -118,8 +118,8 @@ tiny_abi_check_exports (const TinyAbiSubject *self, TinyAbiFinding *out)
 {
   g_autoptr (GPtrArray) others = g_ptr_array_new ();
   gboolean has_entry = FALSE;
-  for (guint i = 0; i < self->elf->symbols->len; i++) {
-    const TinyElfSymbol *symbol = &g_array_index (self->elf->symbols, TinyElfSymbol, i);
+  for (guint i = 0; i < self->elf->n_symbols; i++) {
+    const TinyElfSymbol *symbol = &self->elf->symbols[i];
     if (!symbol->is_exported || is_linkers (symbol->name))
       continue;
     if (g_str_equal (symbol->name, TINY_PLUGIN_ENTRY_SYMBOL))
@@ -151,8 +151,8 @@ tiny_abi_check_symbols (const TinyAbiSubject *self, TinyAbiFinding *out)
   g_autoptr (GPtrArray) nobody = g_ptr_array_new ();
   g_autoptr (GPtrArray) indirect = g_ptr_array_new_with_free_func (g_free);
   guint n = 0;
-  for (guint i = 0; i < self->elf->symbols->len; i++) {
-    const TinyElfSymbol *symbol = &g_array_index (self->elf->symbols, TinyElfSymbol, i);
+  for (guint i = 0; i < self->elf->n_symbols; i++) {
+    const TinyElfSymbol *symbol = &self->elf->symbols[i];
     if (symbol->is_defined || symbol->is_weak)
       continue;
     const TinyAbiLibrary *owner = find_owner (self, symbol->name);
@@ -262,8 +262,8 @@ tiny_abi_check_core (const TinyAbiSubject *self, TinyAbiFinding *out)
     for (guint l = 0; l < G_N_ELEMENTS (libraries); l++)
       if (g_str_has_prefix (self->elf->needed->pdata[i], libraries[l]))
         g_ptr_array_add (found, self->elf->needed->pdata[i]);
-  for (guint i = 0; i < self->elf->symbols->len; i++) {
-    const TinyElfSymbol *symbol = &g_array_index (self->elf->symbols, TinyElfSymbol, i);
+  for (guint i = 0; i < self->elf->n_symbols; i++) {
+    const TinyElfSymbol *symbol = &self->elf->symbols[i];
     gboolean ours = g_str_has_prefix (symbol->name, "tiny_");
     gboolean glibs = g_str_has_prefix (symbol->name, "g_")
                      && find_owner (self, symbol->name) == NULL; /* else its library is named */
@@ -300,8 +300,8 @@ tiny_abi_check_instruments (const TinyAbiSubject *self, TinyAbiFinding *out)
                 { "__fentry__", "calls for tracing" } };
   g_autoptr (GPtrArray) found = g_ptr_array_new ();
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
-    for (guint i = 0; i < self->elf->symbols->len; i++) {
-      const TinyElfSymbol *symbol = &g_array_index (self->elf->symbols, TinyElfSymbol, i);
+    for (guint i = 0; i < self->elf->n_symbols; i++) {
+      const TinyElfSymbol *symbol = &self->elf->symbols[i];
       if (g_str_has_prefix (symbol->name, kinds[k].prefix)) {
         g_ptr_array_add (found, (gpointer) kinds[k].name);
         break;

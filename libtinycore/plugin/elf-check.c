@@ -100,8 +100,8 @@ find_sanitizer (const TinyElf *self)
                 { "__msan_", "MemorySanitizer", OWN_MEMORY },
                 { "__hwasan_", "HWAddressSanitizer", FALSE } };
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
-    for (guint i = 0; i < self->symbols->len && !kinds[k].is_own; i++) {
-      const TinyElfSymbol *symbol = &g_array_index (self->symbols, TinyElfSymbol, i);
+    for (guint i = 0; i < self->n_symbols && !kinds[k].is_own; i++) {
+      const TinyElfSymbol *symbol = &self->symbols[i];
       if (!symbol->is_defined && g_str_has_prefix (symbol->name, kinds[k].prefix))
         return kinds[k].name;
     }
@@ -133,8 +133,8 @@ static gboolean
 check_entry (const TinyElf *self, GError **error)
 {
   const char *other = NULL;
-  for (guint i = 0; i < self->symbols->len; i++) {
-    const TinyElfSymbol *symbol = &g_array_index (self->symbols, TinyElfSymbol, i);
+  for (guint i = 0; i < self->n_symbols; i++) {
+    const TinyElfSymbol *symbol = &self->symbols[i];
     if (!symbol->is_exported || !g_str_has_prefix (symbol->name, "tiny_plugin_entry_"))
       continue;
     if (g_str_equal (symbol->name, TINY_PLUGIN_ENTRY_SYMBOL))

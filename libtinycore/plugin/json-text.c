@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "plugin/tiny-json.h"
 
 enum { MAX_DEPTH = 32 };
@@ -97,9 +98,9 @@ read_unit (Reader *self)
   return unit;
 }
 
-/* Behind "\u". */
+/* Behind "\u"; at most 6 bytes at *@out, which is moved behind them. */
 static gboolean
-read_escaped_unit (Reader *self, GString *out)
+read_escaped_unit (Reader *self, char **out)
 {
   const gsize place = (gsize) (self->at - self->text) - 2;
   int unit = read_unit (self);
@@ -117,12 +118,12 @@ read_escaped_unit (Reader *self, GString *out)
     unit = 0x10000 + ((unit & 0x3ff) << 10) + (low & 0x3ff);
   } else if ((unit & 0xfc00) == 0xdc00)
     return refuse (self, "the first half of a surrogate pair before it");
-  g_string_append_unichar (out, (gunichar) unit);
+  *out += g_unichar_to_utf8 ((gunichar) unit, *out);
   return TRUE;
 }
 
 static gboolean
-read_escape (Reader *self, GString *out)
+read_escape (Reader *self, char **out)
 {
   static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
   const char c = self->at < self->end ? *self->at : '\0';
@@ -132,8 +133,18 @@ read_escape (Reader *self, GString *out)
   self->at++;
   if (found == NULL)
     return read_escaped_unit (self, out);
-  g_string_append_c (out, meant[found - names]);
+  *(*out)++ = meant[found - names];
   return TRUE;
+}
+
+/* The bytes up to the quotation mark that ends the text, or to where it cannot go on. */
+static gsize
+measure_text (const Reader *self)
+{
+  const char *at = self->at;
+  while (at < self->end && *at != '"' && (guchar) *at >= ' ')
+    at += *at == '\\' && self->end - at > 1 ? 2 : 1;
+  return (gsize) (at - self->at);
 }
 
 /* (transfer full): the text whose quotation mark is next, or NULL. */
@@ -144,25 +155,31 @@ read_text (Reader *self)
     refuse (self, "a text in \"\"");
     return NULL;
   }
-  g_autoptr (GString) out = g_string_new (NULL);
-  for (;;) {
+  /* No escape is shorter than what it means. */
+  const gsize most = measure_text (self) + 1;
+  g_autofree char *text
+      = take_room (self, most) ? tiny_memory_try (most, "a text", self->error) : NULL;
+  char *out = text;
+  while (text != NULL) {
     const char *from = self->at;
     while (self->at < self->end && *self->at != '"' && *self->at != '\\'
            && (guchar) *self->at >= ' ')
       self->at++;
-    g_string_append_len (out, from, self->at - from);
+    out = (char *) memcpy (out, from, (gsize) (self->at - from)) + (self->at - from);
     if (self->at < self->end && *self->at == '"') {
       self->at++;
-      return take_room (self, out->len) ? g_strndup (out->str, out->len) : NULL;
+      *out = '\0';
+      break;
     }
     if (self->at == self->end || *self->at != '\\') {
       refuse (self, "the end of a text");
       return NULL;
     }
     self->at++;
-    if (!read_escape (self, out))
+    if (!read_escape (self, &out))
       return NULL;
   }
+  return g_steal_pointer (&text);
 }
 
 /* ---- numbers ---- */

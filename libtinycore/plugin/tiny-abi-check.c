@@ -114,10 +114,9 @@ check_relocations (const TinyAbiSubject *self, TinyAbiFinding *out)
 static void
 check_memory (const TinyAbiSubject *self, TinyAbiFinding *out)
 {
-  const GArray *segments = self->elf->segments;
   gboolean has_stack = FALSE, runs_stack = FALSE, writes_code = FALSE;
-  for (guint i = 0; i < segments->len; i++) {
-    const ElfW (Phdr) *segment = &g_array_index (segments, ElfW (Phdr), i);
+  for (guint i = 0; i < self->elf->n_segments; i++) {
+    const ElfW (Phdr) *segment = &self->elf->segments[i];
     if (segment->p_type == PT_GNU_STACK) {
       has_stack = TRUE;
       runs_stack = (segment->p_flags & PF_X) != 0;

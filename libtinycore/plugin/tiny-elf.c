@@ -14,15 +14,19 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 
 /* More than any table of a real file, so that a forged size asks for no memory. */
 enum { MAX_TABLE = 256 << 20, MAX_NOTES = 1 << 20, MAX_VERSIONS = 4096 };
 /* The loader and its readers look at each byte once or twice. A call of the system costs as many bytes. */
 enum { MOST_TIMES = 8, MOST_MORE = 4 << 20, CALL_COSTS = 64 };
 
+/* @why, but for want of memory. */
 static gboolean
-refuse (GError **error, const char *why)
+refuse (const TinyElf *self, GError **error, const char *why)
 {
+  if (self->work->refused > 0)
+    return tiny_memory_fail (self->work->refused, "its tables", error);
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_PLUGIN, why);
   return FALSE;
 }
@@ -44,16 +48,16 @@ check_size (const TinyElf *self, GError **error)
 static gboolean
 spend (const TinyElf *self, guint64 n)
 {
-  const gboolean is_paid = n < *self->left;
-  *self->left = is_paid ? *self->left - n : 0;
+  const gboolean is_paid = n < self->work->left;
+  self->work->left = is_paid ? self->work->left - n : 0;
   return is_paid;
 }
 
 gboolean
 tiny_elf_check_work (const TinyElf *self, GError **error)
 {
-  return *self->left > 0
-         || refuse (error,
+  return (self->work->left > 0 && self->work->refused == 0)
+         || refuse (self, error,
                     "damaged: its tables overlap, or are longer than those of any plugin");
 }
 
@@ -78,20 +82,24 @@ tiny_elf_read (const TinyElf *self, guint64 offset, guint64 n)
 {
   if (offset > self->size || n > self->size - offset || n > MAX_TABLE)
     return NULL;
-  if (n >= *self->left) { /* no memory for what is not read */
-    *self->left = 0;
+  if (n >= self->work->left) { /* no memory for what is not read */
+    self->work->left = 0;
     return NULL;
   }
-  g_autofree guint8 *out = g_malloc (n + 1); /* a text ends, whatever the file says */
-  out[n] = 0;
+  g_autofree guint8 *out = g_try_malloc (n + 1);
+  if (out == NULL) {
+    self->work->refused = n + 1;
+    return NULL;
+  }
+  out[n] = 0; /* a text ends, whatever the file says */
   return read_at (self, offset, out, n) ? g_steal_pointer (&out) : NULL;
 }
 
 static gboolean
 find_offset (const TinyElf *self, guint64 address, guint64 n, guint64 *out)
 {
-  for (guint i = 0; i < self->segments->len && spend (self, 1); i++) {
-    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+  for (guint i = 0; i < self->n_segments && spend (self, 1); i++) {
+    const ElfW (Phdr) *segment = &self->segments[i];
     guint64 at = address - segment->p_vaddr;
     if (segment->p_type != PT_LOAD || address < segment->p_vaddr || at > segment->p_filesz
         || n > segment->p_filesz - at)
@@ -120,7 +128,7 @@ read_head (TinyElf *self, GError **error)
     return FALSE;
   }
   if (!read_at (self, 0, &self->head, sizeof self->head))
-    return refuse (error, "truncated: the ELF header is not complete");
+    return refuse (self, error, "truncated: the ELF header is not complete");
   return TRUE;
 }
 
@@ -130,48 +138,50 @@ read_segments (TinyElf *self, GError **error)
   const ElfW (Ehdr) *head = &self->head;
   guint64 end = head->e_shoff + (guint64) head->e_shnum * head->e_shentsize;
   if (head->e_shnum != 0 && (head->e_shentsize != sizeof (ElfW (Shdr)) || end < head->e_shoff))
-    return refuse (error, "damaged: the ELF section table is not as it should be");
+    return refuse (self, error, "damaged: the ELF section table is not as it should be");
   if (head->e_shnum != 0 && end > self->size)
-    return refuse (error, "truncated: the ELF section table lies behind the end of the file");
-  g_array_set_size (self->sections, head->e_shnum);
-  if (head->e_shnum != 0
-      && !read_at (self, head->e_shoff, self->sections->data,
-                   head->e_shnum * sizeof (ElfW (Shdr))))
-    return refuse (error, "truncated: the ELF section table cannot be read");
+    return refuse (self, error,
+                   "truncated: the ELF section table lies behind the end of the file");
+  self->sections = tiny_elf_read (self, head->e_shnum > 0 ? head->e_shoff : 0,
+                                  head->e_shnum * sizeof (ElfW (Shdr)));
+  if (self->sections == NULL)
+    return refuse (self, error, "truncated: the ELF section table cannot be read");
+  self->n_sections = head->e_shnum;
   if (head->e_phnum != 0 && head->e_phentsize != sizeof (ElfW (Phdr)))
-    return refuse (error, "damaged: the ELF program headers are not as they should be");
-  g_array_set_size (self->segments, head->e_phnum);
-  if (head->e_phnum != 0
-      && !read_at (self, head->e_phoff, self->segments->data,
-                   head->e_phnum * sizeof (ElfW (Phdr))))
-    return refuse (error, "truncated: the program headers lie behind the end of the file");
+    return refuse (self, error, "damaged: the ELF program headers are not as they should be");
+  self->segments = tiny_elf_read (self, head->e_phnum > 0 ? head->e_phoff : 0,
+                                  head->e_phnum * sizeof (ElfW (Phdr)));
+  if (self->segments == NULL)
+    return refuse (self, error,
+                   "truncated: the program headers lie behind the end of the file");
+  self->n_segments = head->e_phnum;
   return TRUE;
 }
 
 static gboolean
 read_dynamic (TinyElf *self, GError **error)
 {
-  for (guint i = 0; i < self->segments->len; i++) {
-    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+  for (guint i = 0; i < self->n_segments; i++) {
+    const ElfW (Phdr) *segment = &self->segments[i];
     if (segment->p_type != PT_DYNAMIC)
       continue;
-    guint64 n = segment->p_filesz / sizeof (ElfW (Dyn));
-    g_autofree ElfW (Dyn) *rows
-        = tiny_elf_read (self, segment->p_offset, n * sizeof (ElfW (Dyn)));
-    if (rows == NULL)
-      return refuse (error, "truncated: the dynamic section lies behind the end of the file");
-    for (guint64 row = 0; row < n && rows[row].d_tag != DT_NULL; row++)
-      g_array_append_val (self->dynamic, rows[row]);
+    const guint64 n = segment->p_filesz / sizeof (ElfW (Dyn));
+    self->dynamic = tiny_elf_read (self, segment->p_offset, n * sizeof (ElfW (Dyn)));
+    if (self->dynamic == NULL)
+      return refuse (self, error,
+                     "truncated: the dynamic section lies behind the end of the file");
+    while (self->n_dynamic < n && self->dynamic[self->n_dynamic].d_tag != DT_NULL)
+      self->n_dynamic++;
     return TRUE;
   }
-  return refuse (error, "a shared object without symbols");
+  return refuse (self, error, "a shared object without symbols");
 }
 
 gboolean
 tiny_elf_find_tag (const TinyElf *self, gint64 tag, guint64 *out_value)
 {
-  for (guint i = 0; i < self->dynamic->len; i++) {
-    const ElfW (Dyn) *row = &g_array_index (self->dynamic, ElfW (Dyn), i);
+  for (guint i = 0; i < self->n_dynamic; i++) {
+    const ElfW (Dyn) *row = &self->dynamic[i];
     if ((gint64) row->d_tag != tag)
       continue;
     *out_value = row->d_un.d_val;
@@ -192,12 +202,12 @@ read_texts (TinyElf *self, GError **error)
   guint64 at = 0;
   if (!tiny_elf_find_tag (self, DT_STRTAB, &at)
       || !tiny_elf_find_tag (self, DT_STRSZ, &self->texts_size))
-    return refuse (error, "a shared object without symbols");
+    return refuse (self, error, "a shared object without symbols");
   self->texts = tiny_elf_read_memory (self, at, self->texts_size);
   if (self->texts == NULL)
-    return refuse (error, "truncated: its texts lie behind the end of the file");
-  for (guint i = 0; i < self->dynamic->len; i++) {
-    const ElfW (Dyn) *row = &g_array_index (self->dynamic, ElfW (Dyn), i);
+    return refuse (self, error, "truncated: its texts lie behind the end of the file");
+  for (guint i = 0; i < self->n_dynamic; i++) {
+    const ElfW (Dyn) *row = &self->dynamic[i];
     const char *name
         = row->d_tag == DT_NEEDED ? tiny_elf_get_text (self, row->d_un.d_val) : NULL;
     if (name != NULL)
@@ -210,9 +220,9 @@ read_texts (TinyElf *self, GError **error)
 static gboolean
 get_section (const TinyElf *self, guint i, ElfW (Shdr) * out)
 {
-  if (i >= self->sections->len)
+  if (i >= self->n_sections)
     return FALSE;
-  *out = g_array_index (self->sections, ElfW (Shdr), i);
+  *out = self->sections[i];
   return TRUE;
 }
 
@@ -315,8 +325,9 @@ read_wanted (TinyElf *self, GHashTable *names)
                                 tiny_elf_get_text (self, entry->vna_name) };
       if (wanted.library != NULL && wanted.version != NULL) {
         if (self->wanted->len == MAX_VERSIONS)
-          *self->left = 0;
-        g_array_append_val (self->wanted, wanted);
+          self->work->left = 0;
+        else
+          g_array_append_val (self->wanted, wanted);
         g_hash_table_insert (names, GUINT_TO_POINTER (entry->vna_other & 0x7fff),
                              (gpointer) wanted.version);
       }
@@ -344,7 +355,7 @@ read_versions (TinyElf *self, GHashTable *names)
     if (name == NULL)
       return;
     if (self->versions->len == MAX_VERSIONS)
-      *self->left = 0;
+      self->work->left = 0;
     g_ptr_array_add (self->versions, (gpointer) name);
     g_hash_table_insert (names, GUINT_TO_POINTER (row->vd_ndx & 0x7fff), (gpointer) name);
     if (row->vd_next == 0)
@@ -360,17 +371,22 @@ tiny_elf_read_symbols (TinyElf *self, GError **error)
   g_autoptr (GHashTable) names = g_hash_table_new (NULL, NULL);
   if (!tiny_elf_find_tag (self, DT_SYMTAB, &at)
       || (tiny_elf_find_tag (self, DT_SYMENT, &row_size) && row_size != sizeof (ElfW (Sym))))
-    return refuse (error, "damaged: its symbol table is not as it should be");
+    return refuse (self, error, "damaged: its symbol table is not as it should be");
   if (n > MAX_TABLE / sizeof (ElfW (Sym)))
-    return refuse (error, "damaged: its symbol table is larger than any");
+    return refuse (self, error, "damaged: its symbol table is larger than any");
   g_autofree ElfW (Sym) *rows = tiny_elf_read_memory (self, at, n * sizeof *rows);
   if (rows == NULL)
-    return refuse (error, "truncated: its symbols lie behind the end of the file");
+    return refuse (self, error, "truncated: its symbols lie behind the end of the file");
   read_wanted (self, names);
   read_versions (self, names);
   g_autofree guint16 *indices = tiny_elf_find_tag (self, DT_VERSYM, &versions_at)
                                     ? tiny_elf_read_memory (self, versions_at, n * 2)
                                     : NULL;
+  g_free (self->symbols);
+  self->n_symbols = 0;
+  self->symbols = tiny_memory_try (n * sizeof *self->symbols, "its symbols", error);
+  if (self->symbols == NULL)
+    return FALSE;
   for (guint64 i = 1; i < n; i++) {
     guint bind = ELF64_ST_BIND (rows[i].st_info); /* the same in both classes */
     guint seen = ELF64_ST_VISIBILITY (rows[i].st_other);
@@ -379,15 +395,15 @@ tiny_elf_read_symbols (TinyElf *self, GError **error)
                              .is_defined = rows[i].st_shndx != SHN_UNDEF,
                              .is_weak = bind == STB_WEAK };
     if (symbol.name == NULL)
-      return refuse (error, "damaged: a symbol's name lies outside its texts");
-    if (!spend (self, strnlen (symbol.name, *self->left)))
+      return refuse (self, error, "damaged: a symbol's name lies outside its texts");
+    if (!spend (self, strnlen (symbol.name, self->work->left)))
       break;
     symbol.is_exported = symbol.is_defined && bind != STB_LOCAL
                          && (seen == STV_DEFAULT || seen == STV_PROTECTED);
     if (indices != NULL)
       symbol.version
           = g_hash_table_lookup (names, GUINT_TO_POINTER ((guint) indices[i] & 0x7fff));
-    g_array_append_val (self->symbols, symbol);
+    self->symbols[self->n_symbols++] = symbol;
   }
   return tiny_elf_check_work (self, error);
 }
@@ -414,7 +430,8 @@ find_note (const TinyElf *self,
     if (sizes[0] == length && sizes[2] == type && data <= n && sizes[1] <= n - data
         && memcmp (notes + at + fixed, owner, length) == 0) {
       *out_size = sizes[1];
-      return memcpy (g_malloc (sizes[1] + 1), notes + data, sizes[1]);
+      memmove (notes, notes + data, sizes[1]);
+      return g_steal_pointer (&notes);
     }
     at = data + desc;
   }
@@ -426,8 +443,8 @@ tiny_elf_read_note (const TinyElf *self, const char *owner, guint type, guint64 
 {
   gpointer found = NULL;
   ElfW (Shdr) section;
-  for (guint i = 0; i < self->segments->len && found == NULL; i++) {
-    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+  for (guint i = 0; i < self->n_segments && found == NULL; i++) {
+    const ElfW (Phdr) *segment = &self->segments[i];
     if (segment->p_type == PT_NOTE)
       found = find_note (self, segment->p_offset, segment->p_filesz, owner, type, out_size);
   }
@@ -458,11 +475,11 @@ tiny_elf_close (TinyElf *self)
     return;
   if (self->fd >= 0)
     close (self->fd);
-  g_free (self->left);
-  g_array_unref (self->segments);
-  g_array_unref (self->sections);
-  g_array_unref (self->dynamic);
-  g_array_unref (self->symbols);
+  g_free (self->work);
+  g_free (self->segments);
+  g_free (self->sections);
+  g_free (self->dynamic);
+  g_free (self->symbols);
   g_array_unref (self->wanted);
   g_ptr_array_unref (self->versions);
   g_ptr_array_unref (self->needed);
@@ -489,7 +506,7 @@ open_file (TinyElf *self, GError **error)
     return FALSE;
   }
   self->size = (guint64) info.st_size;
-  *self->left = MOST_TIMES * self->size + MOST_MORE;
+  self->work->left = MOST_TIMES * self->size + MOST_MORE;
   return TRUE;
 }
 
@@ -499,11 +516,7 @@ tiny_elf_open (const char *path, GError **error)
   g_autoptr (TinyElf) self = g_new0 (TinyElf, 1);
   self->fd = -1;
   self->path = g_strdup (path);
-  self->left = g_new0 (guint64, 1);
-  self->segments = g_array_new (FALSE, TRUE, sizeof (ElfW (Phdr)));
-  self->sections = g_array_new (FALSE, TRUE, sizeof (ElfW (Shdr)));
-  self->dynamic = g_array_new (FALSE, FALSE, sizeof (ElfW (Dyn)));
-  self->symbols = g_array_new (FALSE, FALSE, sizeof (TinyElfSymbol));
+  self->work = g_new0 (TinyElfWork, 1);
   self->wanted = g_array_new (FALSE, FALSE, sizeof (TinyElfVersion));
   self->versions = g_ptr_array_new ();
   self->needed = g_ptr_array_new ();

@@ -27,6 +27,12 @@ typedef struct {
   gboolean is_weak;
 } TinyElfSymbol;
 
+/* The work of reading one file. */
+typedef struct {
+  guint64 left; /* what may still be read; 0: too much was wanted, and nothing more is read */
+  guint64 refused; /* bytes for which there was no memory, or 0 */
+} TinyElfWork;
+
 /* "libc.so.6 is to have GLIBC_2.34". */
 typedef struct {
   const char *library, *version;
@@ -36,23 +42,25 @@ typedef struct {
   char *path;
   int fd;
   guint64 size;
-  guint64 *left; /* what may still be read; 0: too much was wanted, and nothing more is read */
+  TinyElfWork *work;
   ElfW (Ehdr) head;
-  GArray *segments; /* of ElfW (Phdr) */
-  GArray *sections; /* of ElfW (Shdr); there need be none */
-  GArray *dynamic;  /* of ElfW (Dyn), up to DT_NULL */
-  char *texts;      /* of the dynamic section, NUL-terminated */
+  ElfW (Phdr) * segments;
+  ElfW (Shdr) * sections; /* there need be none */
+  ElfW (Dyn) * dynamic;   /* up to DT_NULL */
+  guint n_segments, n_sections, n_dynamic;
+  char *texts; /* of the dynamic section, NUL-terminated */
   guint64 texts_size;
   GPtrArray *needed; /* of const char *: DT_NEEDED, in order */
   /* What tiny_elf_read_symbols() adds. */
-  GArray *symbols;     /* of TinyElfSymbol, without the first row, which is empty */
+  TinyElfSymbol *symbols; /* without the first row, which is empty */
+  guint n_symbols;
   GArray *wanted;      /* of TinyElfVersion: versions it asks of libraries */
   GPtrArray *versions; /* of const char *: versions it has */
 } TinyElf;
 
 /* Errors, each saying what was found without the path: %TINY_ERROR_IO there is no file that can be read,
  * %TINY_ERROR_FORMAT it is something else than ELF or larger than %TINY_ELF_MAX_BYTES, %TINY_ERROR_PLUGIN it is no
- * shared object for this machine, or damaged. */
+ * shared object for this machine, or damaged, %TINY_ERROR_OUT_OF_MEMORY. */
 TinyElf *tiny_elf_open (const char *path, GError **error);
 gboolean tiny_elf_read_symbols (TinyElf *self, GError **error);
 void tiny_elf_close (TinyElf *self);
@@ -84,7 +92,7 @@ char *tiny_elf_read_build_id (const TinyElf *self);
 /* "x86_64", …, for e_machine. */
 const char *tiny_elf_name_machine (guint machine);
 
-/* FALSE: it was not read to the end, for more was wanted than any real file gives. */
+/* FALSE: it was not read to the end, for want of memory or because more was wanted than any real file gives. */
 gboolean tiny_elf_check_work (const TinyElf *self, GError **error);
 /* Whether @self is a shared object for this machine. */
 gboolean tiny_elf_check_machine (const TinyElf *self, GError **error);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 
 JsonNode *
 tiny_json_load (const char *path, gsize most, GError **error)
@@ -23,7 +24,11 @@ tiny_json_load (const char *path, gsize most, GError **error)
       close (fd);
     return NULL;
   }
-  g_autofree char *text = g_malloc (most + 1);
+  g_autofree char *text = tiny_memory_try (most + 1, path, error);
+  if (text == NULL) {
+    close (fd);
+    return NULL;
+  }
   gsize size = 0;
   gssize got = 1;
   while (size <= most && got > 0) {

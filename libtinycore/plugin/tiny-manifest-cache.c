@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-whole-file.h"
 
 /* FORMAT counts changes of the members of TinyManifest and of what they mean. */
@@ -298,8 +299,8 @@ read_own (TinyManifestCache *self, GError **error)
   else if (info.st_size > MAX_BYTES)
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "larger than %d bytes", MAX_BYTES);
   else {
-    data = g_malloc ((gsize) info.st_size + 1);
-    gssize got = 1;
+    data = tiny_memory_try ((gsize) info.st_size, self->path, error);
+    gssize got = data != NULL;
     while (got > 0 && size < (gsize) info.st_size)
       if ((got = read (fd, data + size, (gsize) info.st_size - size)) > 0)
         size += (gsize) got;

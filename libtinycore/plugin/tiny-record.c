@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-opened-file.h"
 #include "plugin/record-private.h"
 
@@ -38,9 +39,9 @@ struct TinyRecord {
   TinyOpenedFile *file;
   guint8 *part; /* PART_BYTES, while it is opened */
   guint64 cut, last_call;
-  GArray *frames;      /* Kept: all but those of data */
+  TinyVector frames;   /* Kept: all but those of data */
   GHashTable *results; /* of pairs: a call, and the number of the frame with its result */
-  GArray *blocks;      /* Block, by number - 1 */
+  TinyVector blocks;   /* Block, by number - 1 */
 };
 
 /* ---- rows ---- */
@@ -106,6 +107,25 @@ fail (const TinyRecord *self, guint64 offset, GError **error, const char *what)
   return FALSE;
 }
 
+static gboolean
+no_memory (const TinyRecord *self, gsize n_more, GError **error)
+{
+  return tiny_memory_fail (self->frames.n_bytes + self->blocks.n_bytes + n_more,
+                           tiny_opened_file_get_path (self->file), error);
+}
+
+static const Kept *
+get_kept (const TinyRecord *self, guint i)
+{
+  return (const Kept *) (gpointer) self->frames.data + i;
+}
+
+static guint
+get_n_blocks (const TinyRecord *self)
+{
+  return (guint) (self->blocks.n_bytes / sizeof (Block));
+}
+
 static guint64
 read_word (const guint8 *at)
 {
@@ -167,7 +187,7 @@ read_fields (const Kept *kept, TinyRecordFrame *out)
 static gboolean
 check_order (TinyRecord *self, const Kept *kept, GError **error)
 {
-  if (self->frames->len == 0 && kept->kind != TINY_RECORD_HEAD)
+  if (tiny_record_get_n_frames (self) == 0 && kept->kind != TINY_RECORD_HEAD)
     return fail (self, kept->offset, error, "a record begins with a frame that says of what");
   if (kept->kind != TINY_RECORD_RESULT && kept->call <= self->last_call)
     return fail (self, kept->offset, error, "a call has a number out of order");
@@ -215,10 +235,10 @@ add_block (
     return fail (self, kept->offset, error, other_fields);
   if (!check_order (self, kept, error))
     return FALSE;
-  if (id != self->blocks->len + 1)
+  if (id != get_n_blocks (self) + 1)
     return fail (self, kept->offset, error, "a block of data has a number out of order");
-  g_array_append_val (self->blocks, block);
-  return TRUE;
+  return tiny_vector_append (&self->blocks, &block, sizeof block)
+         || no_memory (self, sizeof block, error);
 }
 
 static gboolean
@@ -239,17 +259,18 @@ add_frame (TinyRecord *self, Kept *kept, guint64 n_bytes, guint64 checksum, GErr
     return fail (self, kept->offset, error, other_fields);
   if (!check_order (self, kept, error))
     return FALSE;
-  if (self->frames->len == 0 && frame.fields[0].number != TINY_RECORD_FORMAT)
+  if (tiny_record_get_n_frames (self) == 0 && frame.fields[0].number != TINY_RECORD_FORMAT)
     return fail (self, kept->offset, error,
                  "it was made by another version, whose format this one does not know");
   if (kept->kind == TINY_RECORD_RESULT) {
     guint64 *pair = g_new (guint64, 2);
     pair[0] = kept->call;
-    pair[1] = self->frames->len;
+    pair[1] = tiny_record_get_n_frames (self);
     g_hash_table_replace (self->results, pair, pair);
   }
+  if (!tiny_vector_append (&self->frames, kept, sizeof *kept))
+    return no_memory (self, sizeof *kept, error);
   g_bytes_ref (body);
-  g_array_append_vals (self->frames, kept, 1);
   return TRUE;
 }
 
@@ -301,28 +322,20 @@ read_all (TinyRecord *self, GError **error)
     }
     offset = end;
   }
-  return self->frames->len > 0 || fail (self, offset, error, "the record is empty");
-}
-
-static void
-kept_clear (gpointer kept)
-{
-  g_bytes_unref (((Kept *) kept)->body);
+  return tiny_record_get_n_frames (self) > 0
+         || fail (self, offset, error, "the record is empty");
 }
 
 TinyRecord *
 tiny_record_open (const char *path, GError **error)
 {
   g_autoptr (TinyRecord) self = g_new0 (TinyRecord, 1);
-  self->frames = g_array_new (FALSE, FALSE, sizeof (Kept));
-  g_array_set_clear_func (self->frames, kept_clear);
-  self->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
   self->results = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   self->file = tiny_opened_file_new (path, error);
   if (self->file == NULL)
     return NULL;
-  self->part = g_malloc (PART_BYTES);
-  const gboolean good = read_all (self, error);
+  self->part = tiny_memory_try (PART_BYTES, path, error);
+  const gboolean good = self->part != NULL && read_all (self, error);
   g_clear_pointer (&self->part, g_free);
   return good ? g_steal_pointer (&self) : NULL;
 }
@@ -332,8 +345,10 @@ tiny_record_free (TinyRecord *self)
 {
   if (self == NULL)
     return;
-  g_array_unref (self->frames);
-  g_array_unref (self->blocks);
+  for (guint i = 0; i < tiny_record_get_n_frames (self); i++)
+    g_bytes_unref (get_kept (self, i)->body);
+  tiny_vector_clear (&self->frames);
+  tiny_vector_clear (&self->blocks);
   g_hash_table_unref (self->results);
   g_clear_pointer (&self->file, tiny_opened_file_unref);
   g_free (self->part);
@@ -344,13 +359,13 @@ tiny_record_free (TinyRecord *self)
 guint
 tiny_record_get_n_frames (const TinyRecord *self)
 {
-  return self->frames->len;
+  return (guint) (self->frames.n_bytes / sizeof (Kept));
 }
 
 void
 tiny_record_get_frame (const TinyRecord *self, guint i, TinyRecordFrame *out)
 {
-  const gboolean good = read_fields (&g_array_index (self->frames, Kept, i), out);
+  const gboolean good = read_fields (get_kept (self, i), out);
   g_assert (good); /* it was read before */
 }
 
@@ -377,13 +392,13 @@ tiny_record_get_data (const TinyRecord *self, guint64 id, GBytes **out, GError *
   *out = NULL;
   if (id == 0)
     return TRUE;
-  if (id > self->blocks->len) {
+  if (id > get_n_blocks (self)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                  "%s: there is no block of data %" G_GUINT64_FORMAT,
                  tiny_opened_file_get_path (self->file), id);
     return FALSE;
   }
-  const Block *block = &g_array_index (self->blocks, Block, id - 1);
+  const Block *block = (const Block *) (gpointer) self->blocks.data + (id - 1);
   g_autoptr (GBytes) data
       = tiny_opened_file_read_bytes (self->file, block->offset, block->n_bytes, error);
   if (data == NULL)

@@ -204,8 +204,8 @@ test_no_sections (Fixture *fixture, gconstpointer unused)
   g_autoptr (TinyElf) whole = tiny_elf_open (REF_PLUGIN, NULL);
   g_assert_true (tiny_elf_read_symbols (cut, NULL));
   g_assert_true (tiny_elf_read_symbols (whole, NULL));
-  g_assert_cmpuint (whole->symbols->len, >, 5);
-  g_assert_cmpuint (cut->symbols->len, ==, whole->symbols->len);
+  g_assert_cmpuint (whole->n_symbols, >, 5);
+  g_assert_cmpuint (cut->n_symbols, ==, whole->n_symbols);
   g_autofree char *id = tiny_elf_read_build_id (cut), *its = tiny_elf_read_build_id (whole);
   g_assert_cmpstr (id, ==, its);
   g_autoptr (GError) error = NULL;
