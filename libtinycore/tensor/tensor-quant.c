@@ -12,6 +12,7 @@
 
 #include "base/tiny-float.h"
 #include "base/tiny-guard.h"
+#include "base/tiny-memory.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
@@ -198,7 +199,9 @@ tiny_tensor_quantize (TinyTensor *self, TinyQuant format, GError **error)
     return NULL;
   gint64 n = tiny_tensor_get_n_elements (self);
   gint64 n_bytes = (gint64) tiny_quant_get_n_bytes (format, n);
-  g_autofree guint8 *blocks = g_malloc ((gsize) n_bytes + 1);
+  g_autofree guint8 *blocks = tiny_memory_try ((gsize) n_bytes, "quantize", error);
+  if (blocks == NULL)
+    return NULL;
   tiny_quant_encode (format, g_bytes_get_data (data, NULL), n, blocks);
   TinyTensor *result = tiny_tensor_new_from_data (tiny_tensor_get_device (self), TINY_DTYPE_U8,
                                                   &n_bytes, 1, blocks, (gsize) n_bytes);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/tiny-memory.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-layout.h"
@@ -15,15 +16,23 @@
 #include "tensor/tiny-tensor-private.h"
 
 /* The positions along one axis of what is true, @n of them; the axis has @size and @inner elements
- * below each of its own. */
-static TinyTensor *
-positions_along (
-    const char *device, const guint8 *mask, gsize n_all, gint64 n, gint64 size, gint64 inner)
+ * below each of its own. FALSE: there is no memory. */
+static gboolean
+add_positions (GPtrArray *out,
+               const char *device,
+               const guint8 *mask,
+               gsize n_all,
+               gint64 n,
+               gint64 size,
+               gint64 inner,
+               GError **error)
 {
   gboolean wide = size > G_MAXINT32;
   gsize n_bytes = (gsize) n * (wide ? 8 : 4);
-  g_autofree gpointer data = g_malloc (MAX (n_bytes, 1));
+  g_autofree gpointer data = tiny_memory_try (n_bytes, "positions", error);
   gint64 at = 0;
+  if (data == NULL)
+    return FALSE;
   for (gsize i = 0; i < n_all; i++)
     if (mask[i]) {
       gint64 position = (gint64) i / inner % size;
@@ -32,8 +41,10 @@ positions_along (
       else
         ((gint32 *) data)[at++] = (gint32) position;
     }
-  return g_object_ref_sink (tiny_tensor_new_from_data (
-      device, wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32, &n, 1, data, n_bytes));
+  g_ptr_array_add (out,
+                   g_object_ref_sink (tiny_tensor_new_from_data (
+                       device, wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32, &n, 1, data, n_bytes)));
+  return TRUE;
 }
 
 gboolean
@@ -54,10 +65,11 @@ tiny_select_positions (TinyTensor *mask, TinyTensor *like, GPtrArray *out, GErro
   for (gsize i = 0; i < n_all; i++)
     n += values[i] != 0;
   if (rank == 0)
-    g_ptr_array_add (out, positions_along (device, values, n_all, n, 1, 1));
+    return add_positions (out, device, values, n_all, n, 1, 1, error);
   for (guint i = 0; i < rank; i++) {
     inner = dims[i] == 0 ? 1 : inner / dims[i];
-    g_ptr_array_add (out, positions_along (device, values, n_all, n, MAX (dims[i], 1), inner));
+    if (!add_positions (out, device, values, n_all, n, MAX (dims[i], 1), inner, error))
+      return FALSE;
   }
   return TRUE;
 }

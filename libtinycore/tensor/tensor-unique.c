@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tiny-memory.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -53,26 +54,30 @@ compare_parts (gconstpointer a, gconstpointer b, gpointer data)
   return 0;
 }
 
-/* Numbers the groups of equal neighbours in order, which is @order if that is known. */
-static void
-group_parts (Parts *self, gboolean sorts, const gint32 *order)
+/* Numbers the groups of equal neighbours in order, which is @order if that is known. FALSE: there is no memory. */
+static gboolean
+group_parts (Parts *self, gboolean sorts, const gint32 *order, GError **error)
 {
-  gsize n = (gsize) MAX (self->n, 1);
-  self->order = g_new (gint32, n);
-  self->group = g_new (gint32, n);
-  self->counts = g_new0 (gint32, n);
-  self->leaders = g_new (gint32, n);
+  gint32 **const lists[] = { &self->order, &self->group, &self->counts, &self->leaders };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    *lists[i] = tiny_memory_try ((gsize) self->n * sizeof (gint32), "its groups", error);
+    if (*lists[i] == NULL)
+      return FALSE;
+  }
   for (gint32 i = 0; i < self->n; i++)
     self->order[i] = order != NULL ? order[i] : i;
   if (sorts && order == NULL)
     g_qsort_with_data (self->order, (gint) self->n, sizeof (gint32), compare_parts, self);
   for (gint32 i = 0; i < self->n; i++) {
     const gint32 *here = &self->order[i];
-    if (i == 0 || compare_parts (here - 1, here, self) != 0)
+    if (i == 0 || compare_parts (here - 1, here, self) != 0) {
+      self->counts[self->n_groups] = 0;
       self->leaders[self->n_groups++] = *here;
+    }
     self->group[*here] = self->n_groups - 1;
     self->counts[self->n_groups - 1]++;
   }
+  return TRUE;
 }
 
 static void
@@ -132,9 +137,10 @@ find_unique (TinyTensor *self,
                            .length = n == 0 ? 0 : n_elements / n };
   g_autoptr (GBytes) order
       = sorts && x->n_dims == 1 && n >= MANY ? find_order (x, error) : NULL;
-  if (*error != NULL)
+  if (*error != NULL
+      || !group_parts (&parts, sorts, order != NULL ? g_bytes_get_data (order, NULL) : NULL,
+                       error))
     return;
-  group_parts (&parts, sorts, order != NULL ? g_bytes_get_data (order, NULL) : NULL);
   add_result (out, tiny_tensor_index_select (x, 0, vector (x, parts.leaders, parts.n_groups)));
   if (wants_inverse) {
     TinyTensor *inverse = vector (x, parts.group, n);
