@@ -313,6 +313,9 @@ static TinyStatus
 run_clang (Run *run, const CpuArch *arch, const char *name, TinyPluginError *error)
 {
   int reason = spawn_any (arch, run);
+  if (reason == ENOMEM || reason == EAGAIN) /* it may be there another time */
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: clang does not start: %s", name,
+                      strerror (reason));
   if (reason != 0) {
     const char *wanted = tiny_getenv ("TINY_CLANG");
     tiny_fail (error, TINY_STATUS_DRIVER, "%s%.200s: no clang command: %s",

@@ -210,6 +210,12 @@ emit_points (Emitter *e)
   return true;
 }
 
+static TinyStatus
+no_memory (const char *name, TinyPluginError *error)
+{
+  return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it", name);
+}
+
 TinyStatus
 cpu_llvm_emit (const Llvm *llvm,
                LlvmRef context,
@@ -232,11 +238,15 @@ cpu_llvm_emit (const Llvm *llvm,
                 .linear = linear,
                 .arch = arch,
                 .error = error };
+  const bool wants_tables = cpu_arch_vector_bits (arch) == 512;
   e.values = calloc (linear->n_instrs + 1, sizeof *e.values);
-  if (cpu_arch_vector_bits (arch) == 512)
-    e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables); /* can do without */
-  if (e.values == NULL)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", name);
+  if (wants_tables)
+    e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables);
+  if (e.values == NULL || (wants_tables && e.tables == NULL)) {
+    free (e.tables);
+    free (e.values);
+    return no_memory (name, error);
+  }
   if (error != NULL && error->struct_size >= TINY_SIZE_0_PLUGIN_ERROR)
     error->text[0] = '\0';
 
@@ -251,5 +261,7 @@ cpu_llvm_emit (const Llvm *llvm,
   llvm->DisposeBuilder (e.builder);
   free (e.tables);
   free (e.values);
+  if (e.lacks_memory)
+    return no_memory (name, error);
   return ok ? TINY_STATUS_OK : TINY_STATUS_UNSUPPORTED;
 }

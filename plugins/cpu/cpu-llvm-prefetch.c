@@ -189,8 +189,10 @@ emit_prefetches (Emitter *e)
     return true;
   Prefetch self = { .e = e };
   self.indices = calloc (linear->n_instrs, sizeof *self.indices);
-  if (self.indices == NULL)
+  if (self.indices == NULL) {
+    e->lacks_memory = true;
     return false;
+  }
   LlvmRef here = e->llvm->GetInsertBlock (e->builder);
   look_at_loads (&self);
   e->llvm->PositionBuilderAtEnd (e->builder, here);

@@ -152,6 +152,7 @@ emit_streams (Emitter *e)
   if (!find_params (&self))
     return false;
   self.divisors = calloc (linear->n_instrs, sizeof *self.divisors);
+  e->lacks_memory |= self.divisors == NULL;
   for (uint32_t i = 0; i < linear->n_instrs && self.divisors != NULL; i++)
     self.divisors[i] = (uint8_t) find_divisor (&self, &linear->instrs[i]);
   for (uint32_t i = 0; i < linear->n_instrs && self.divisors != NULL; i++) {

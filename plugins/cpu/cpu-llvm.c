@@ -423,6 +423,7 @@ typedef struct {
   LlvmRef disassembler;
   char *text; /* malloc */
   size_t used, size;
+  bool is_cut; /* there was no memory for all lines */
 } Listing;
 
 static void
@@ -432,8 +433,10 @@ append_line (Listing *listing, const char *line)
   if (listing->used + n + 2 > listing->size) {
     size_t size = (listing->size + n) * 2 + 4096;
     char *text = realloc (listing->text, size);
-    if (text == NULL)
+    if (text == NULL) {
+      listing->is_cut = true;
       return;
+    }
     listing->text = text;
     listing->size = size;
   }
@@ -489,7 +492,8 @@ cpu_llvm_disassemble (const void *data, uint64_t size, char **out_text, TinyPlug
   status = cpu_object_for_each_code (data, size, &machine, list_section, &listing, error);
   listing.llvm->DisasmDispose (listing.disassembler);
 
-  *out_text = status == TINY_STATUS_OK ? cpu_host->alloc (listing.used + 1) : NULL;
+  const bool is_whole = status == TINY_STATUS_OK && !listing.is_cut;
+  *out_text = is_whole ? cpu_host->alloc (listing.used + 1) : NULL;
   if (*out_text != NULL) {
     memcpy (*out_text, listing.text != NULL ? listing.text : "", listing.used);
     (*out_text)[listing.used] = '\0';

@@ -95,6 +95,7 @@ typedef struct {
   unsigned depth;
   EmitAhead ahead[32]; /* of the innermost loop */
   unsigned n_ahead;
+  bool lacks_memory; /* for what makes a program faster, which is no program to keep */
   TinyPluginError *error;
 } Emitter;
 
