@@ -11,12 +11,13 @@ import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import contextmanager
 
 from ..convert import Size
 from ..data import raw
 from ..device import device
 from ..dtypes import by_name, dtypes
-from ..errors import FormatError, TinyError, checked, wants_function
+from ..errors import FormatError, OutOfMemoryError, TinyError, checked, wants_function
 from ..tensor import Base, Tensor
 
 __all__ = ["safe_load_metadata", "tar_extract", "torch_load", "torch_save", "zip_extract"]
@@ -30,15 +31,22 @@ def bytes_of(source):
         return memoryview(source.bytes_of())
     if isinstance(source, (bytes, bytearray, memoryview)):
         return memoryview(source).cast("B")
-    if hasattr(source, "read"):  # from where it is
-        return memoryview(bytearray(source.read()))
-    with open(source, "rb") as file:
-        content = bytearray(os.fstat(file.fileno()).st_size)
-        return memoryview(content)[:file.readinto(content)]
+    try:
+        if hasattr(source, "read"):  # from where it is
+            return memoryview(bytearray(source.read()))
+        with open(source, "rb") as file:
+            content = bytearray(os.fstat(file.fileno()).st_size)
+            return memoryview(content)[:file.readinto(content)]
+    except MemoryError:
+        raise no_memory(name_of(source)) from None
+
+
+def no_memory(name):
+    return OutOfMemoryError(f"{name}: no memory to read it")
 
 
 class Window(io.RawIOBase):
-    """Memory as a file, without a copy."""
+    """Memory as a file, without a copy. What it does not have is not asked for memory."""
 
     def __init__(self, view):
         self.view, self.at = view, 0
@@ -52,6 +60,12 @@ class Window(io.RawIOBase):
         self.at = max(0, to + (0, self.at, len(self.view))[whence])
         return self.at
 
+    def read(self, size=-1):
+        end = len(self.view) if size is None or size < 0 else self.at + size
+        part = bytes(self.view[self.at:end])
+        self.at += len(part)
+        return part
+
     def readinto(self, buffer):
         part = self.view[self.at:self.at + len(buffer)]
         buffer[:len(part)] = part
@@ -61,15 +75,33 @@ class Window(io.RawIOBase):
 
 def shared(view, dtype, shape):
     """A tensor of the elements in @view, which shares its memory where that can be written and the device computes in it."""
-    if view.readonly or len(view) == 0:
+    if len(view) == 0:
         return raw(None, dtype, list(shape), view)
     import ctypes
+    if view.readonly:
+        try:
+            view = memoryview(bytearray(view))
+        except MemoryError:
+            raise no_memory("the data") from None
     held = (ctypes.c_char * len(view)).from_buffer(view)  # keeps the memory
     return checked(Base.new_from_blob(None, dtype.value, list(shape), ctypes.addressof(held), lambda *_, held=held: None))
 
 
 def name_of(source):
     return "the data" if isinstance(source, (Base, bytes, bytearray, memoryview)) or hasattr(source, "read") else str(source)
+
+
+@contextmanager
+def reading(name, what):
+    """Whatever a damaged file leads to is an error that says @what it is; want of memory is none of the file's."""
+    try:
+        yield
+    except TinyError:
+        raise
+    except MemoryError:
+        raise no_memory(name) from None
+    except Exception as error:
+        raise FormatError(f"{name}: {what(error)}") from None
 
 
 # ---- safetensors ----
@@ -83,16 +115,14 @@ def once(members):
 
 def safe_load_metadata(path: Any) -> Any:
     """All bytes of a safetensors file as a tensor, where its data begins, and its head as a dict."""
-    view = bytes_of(path)
+    name, view = name_of(path), bytes_of(path)
     length = int.from_bytes(view[:8], "little")
     if len(view) < 8 or length > min(LONGEST_HEAD, len(view) - 8):
-        raise FormatError(f"{name_of(path)}: a head of {length} bytes does not fit into {len(view)} bytes")
-    try:
+        raise FormatError(f"{name}: a head of {length} bytes does not fit into {len(view)} bytes")
+    with reading(name, "the head is no JSON: {}".format):
         head = json.loads(bytes(view[8:8 + length]).decode(), object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{name_of(path)}: the head is no JSON: {error}") from None
     if not isinstance(head, dict):
-        raise FormatError(f"{name_of(path)}: the head is a {type(head).__name__}, not names and arrays")
+        raise FormatError(f"{name}: the head is a {type(head).__name__}, not names and arrays")
     return shared(view, dtypes.uint8, (len(view),)), 8 + length, head
 
 
@@ -100,9 +130,9 @@ def safe_load_metadata(path: Any) -> Any:
 def tar_extract(source: Any) -> dict[str, Tensor]:
     """The files of a tar archive, compressed or not, as tensors of bytes by name."""
     import tarfile  # archives' modules load slowly
-    view, found = bytes_of(source), {}
-    file = io.BufferedReader(Window(view))
-    try:
+    found, name, view = {}, name_of(source), bytes_of(source)
+    file = Window(view)
+    with reading(name, "no tar archive: {}".format):
         with tarfile.open(fileobj=file, mode="r:*") as archive:
             for one in archive:
                 if not one.isreg():
@@ -110,12 +140,8 @@ def tar_extract(source: Any) -> dict[str, Tensor]:
                 is_plain = archive.fileobj is file and one.sparse is None
                 data = view[one.offset_data:one.offset_data + one.size] if is_plain else archive.extractfile(one).read()
                 if len(data) != one.size:
-                    raise FormatError(f"{name_of(source)}: “{one.name}” has {len(data)} bytes, not {one.size}")
+                    raise FormatError(f"{name}: “{one.name}” has {len(data)} bytes, not {one.size}")
                 found[one.name] = shared(memoryview(data), dtypes.uint8, (len(data),))
-    except TinyError:
-        raise
-    except Exception as error:  # whatever a damaged archive leads to
-        raise FormatError(f"{name_of(source)}: no tar archive: {error}") from None
     return found
 
 
@@ -125,25 +151,21 @@ class Zip:
     def __init__(self, source):
         import zipfile
         self.name, self.view = name_of(source), bytes_of(source)
-        try:
-            self.archive = zipfile.ZipFile(io.BufferedReader(Window(self.view)))
-        except Exception as error:  # whatever a damaged archive leads to
-            raise FormatError(f"{self.name}: no zip archive: {error}") from None
+        with reading(self.name, "no zip archive: {}".format):
+            self.archive = zipfile.ZipFile(Window(self.view))
 
     def names(self):
         return [one.filename for one in self.archive.infolist() if not one.filename.endswith("/")]
 
     def read(self, name):
         """A member as a memoryview."""
-        try:
+        with reading(self.name, lambda error: f"“{name}” cannot be read: {error}"):
             info = self.archive.getinfo(name)
             if info.compress_type != 0:  # it is compressed
                 return memoryview(self.archive.read(info))
             at = info.header_offset
             at += 30 + int.from_bytes(self.view[at + 26:at + 28], "little") + int.from_bytes(self.view[at + 28:at + 30], "little")
             found = self.view[at:at + info.file_size]
-        except Exception as error:
-            raise FormatError(f"{self.name}: “{name}” cannot be read: {error}") from None
         if len(found) != info.file_size:
             raise FormatError(f"{self.name}: “{name}” has {len(found)} bytes, not {info.file_size}")
         return found
@@ -421,7 +443,7 @@ def load_legacy(path, where):
 
     def load(file, find=note):
         return Unpickler(name, file, find, where).load()
-    file = io.BufferedReader(Window(view))
+    file = Window(view)
     magic, version, machine = load(file), load(file), load(file)
     if magic != LEGACY or version != 1001 or not isinstance(machine, dict):
         raise FormatError(f"{name}: no file of torch.save(): {magic!r:.40}, version {version!r:.20}")
@@ -455,14 +477,11 @@ def torch_load(path: Any, map_location: Any = None) -> Any:
     """What torch.save() wrote, of any version: tensors in dicts, lists and tuples, with numbers and texts. @path may be an open file. Tensors are on the default
     device; on @map_location, or where that dict says for their device's name in the file. A function is not called, as there is no storage to give it: it
     stands for the default device."""
+    name = name_of(path)
     path = bytes_of(path) if hasattr(path, "read") else path
     first = bytes(bytes_of(path)[:4])
     if first != b"PK\3\4" and first[:2] != b"\x80\2":
-        raise FormatError(f"{name_of(path)}: neither a zip archive nor a pickle, one of which torch.save() writes")
+        raise FormatError(f"{name}: neither a zip archive nor a pickle, one of which torch.save() writes")
     where = where_of(map_location)
-    try:
+    with reading(name, lambda error: f"damaged: {type(error).__name__}: {error}"):
         return load_archive(path, where) if first == b"PK\3\4" else load_legacy(path, where)
-    except TinyError:
-        raise
-    except Exception as error:  # whatever a damaged pickle leads to
-        raise FormatError(f"{name_of(path)}: damaged: {type(error).__name__}: {error}") from None
