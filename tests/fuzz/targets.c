@@ -26,9 +26,8 @@
 
 enum { MAX_TEXT = 4000 };
 
-/* The input as a file; its path. */
-static const char *
-as_file (const void *data, gsize size)
+const char *
+fuzz_as_file (const void *data, gsize size)
 {
   static int fd = -1;
   static char path[64];
@@ -105,7 +104,7 @@ read_safetensors (const guint8 *data, gsize size)
   memcpy (whole, &length, sizeof length);
   memcpy (whole + sizeof length, data + 1, size - 1);
   g_autoptr (TinySafetensors) file
-      = tiny_safetensors_load (as_file (whole, sizeof length + size - 1 + rest), NULL);
+      = tiny_safetensors_load (fuzz_as_file (whole, sizeof length + size - 1 + rest), NULL);
   return file != NULL;
 }
 
@@ -121,7 +120,7 @@ static gboolean
 read_idx (const guint8 *data, gsize size)
 {
   TinyIdx idx;
-  if (!tiny_idx_load (as_file (data, size), 1 << 22, &idx, NULL))
+  if (!tiny_idx_load (fuzz_as_file (data, size), 1 << 22, &idx, NULL))
     return FALSE;
   tiny_idx_clear (&idx);
   return TRUE;
@@ -277,7 +276,7 @@ seed_elf (GPtrArray *seeds)
 static gboolean
 read_elf (const guint8 *data, gsize size)
 {
-  const char *path = as_file (data, size);
+  const char *path = fuzz_as_file (data, size);
   const gboolean good = tiny_elf_check (path, NULL);
   g_autoptr (TinyElf) elf = tiny_elf_open (path, NULL);
   if (elf == NULL)
@@ -333,7 +332,7 @@ read_record (const guint8 *data, gsize size)
     g_byte_array_append (file, data + at + 2, (guint) n);
     at += 2 + n;
   }
-  g_autoptr (TinyRecord) record = tiny_record_open (as_file (file->data, file->len), NULL);
+  g_autoptr (TinyRecord) record = tiny_record_open (fuzz_as_file (file->data, file->len), NULL);
   for (guint i = 0; record != NULL && i < tiny_record_get_n_frames (record); i++) {
     TinyRecordFrame frame, result;
     tiny_record_get_frame (record, i, &frame);
@@ -378,5 +377,9 @@ const FuzzTarget fuzz_targets[] = {
   { "device", read_device, seed_device },
   { "elf", read_elf, seed_elf },
   { "record", read_record, seed_record },
+  { "bundle", fuzz_read_bundle, fuzz_seed_bundle },
+  { "answer", fuzz_read_answer, fuzz_seed_answer },
+  { "description", fuzz_read_description, fuzz_seed_description },
+  { "entry", fuzz_read_entry, fuzz_seed_entry },
 };
 const guint fuzz_n_targets = G_N_ELEMENTS (fuzz_targets);
