@@ -127,7 +127,9 @@ static void
 copy (Work *self, const TinySpan *dst, const TinySpan *src)
 {
   WGPUBuffer from = (WGPUBuffer) src->buffer, to = (WGPUBuffer) dst->buffer;
-  if (from != to || src->n_bytes == 0) {
+  if (src->n_bytes == 0)
+    return;
+  if (from != to) {
     copy_words (self, to, dst->offset, from, src->offset, src->n_bytes);
     return;
   } /* else by way of another: a buffer is not copied to itself */

@@ -30,5 +30,7 @@ const char *conf_find_grid_limit (const TinyTarget *target, const guint64 size[6
 
 /* Cases of loops, branches and local memory. */
 void conf_list_structure (ConfList *out, const TinyTarget *target);
+/* Cases of what is nested or comes twice, and of the bits of NaNs. */
+void conf_list_nested (ConfList *out, const TinyTarget *target);
 
 G_END_DECLS

@@ -424,6 +424,7 @@ list (const ConfSubject *subject, ConfList *out)
   list_numbers (out, subject->target);
   list_constants (out, subject->target);
   conf_list_structure (out, subject->target);
+  conf_list_nested (out, subject->target);
 }
 
 const ConfGroup conf_group_exec

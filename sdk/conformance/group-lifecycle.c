@@ -171,9 +171,100 @@ run_objects (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   ConfSubject own;
   if (!conf_fresh_open (trial, subject, &own))
     return;
+  /* A driver may keep a little of every object there ever was: that of 2000 is allowed. */
+  const guint n = (guint) self->args[1];
   if (objects_begin (&objects, trial, &own))
-    conf_check_growth (trial, (guint) self->args[1], LEAK_BYTES, works[self->args[0]],
+    conf_check_growth (trial, n, LEAK_BYTES * MAX (1, n / 2000), works[self->args[0]],
                        &objects);
+  objects_end (&objects);
+  conf_fresh_close (&own);
+}
+
+/* ---- many in one process ---- */
+enum { N_KEPT = 80, N_LOADS = 700 };
+
+/* Launches x + @add of the word @x. */
+static gboolean
+check_program (
+    Objects *self, ConfScript *script, TinyPluginProgram *program, guint add, guint x)
+{
+  guint32 word = x;
+  const TinySpan spans[] = { { self->buffers[0], 0, self->step.n_bytes[0] },
+                             { self->buffers[1], 0, self->step.n_bytes[1] } };
+  const guint n = MAX (self->raw.unit, sizeof word);
+  guint8 room[64] = { 0 };
+  memcpy (room, &word, sizeof word);
+  const TinyCommand command = conf_dispatch (program, conf_script_get (script), spans, NULL);
+  gboolean good = conf_raw_upload (&self->raw, self->buffers[1], 0, room, n)
+                  && conf_raw_submit (&self->raw, &command, 1, "dispatch")
+                  && conf_raw_download (&self->raw, self->buffers[0], 0, room, n);
+  memcpy (&word, room, sizeof word);
+  return good
+         && conf_check (self->raw.trial, word == x + add, "program %u gives %u for %u + %u", x,
+                        word, x, add);
+}
+
+/* Program @k of two kinds, x + 5 and x + 6, each by a binary of its own. */
+static TinyPluginProgram *
+load_kind (Objects *self, ConfScript *scripts, GBytes **binaries, guint k)
+{
+  gsize size;
+  TinyPluginProgram *program = NULL;
+  const void *binary = g_bytes_get_data (binaries[k], &size);
+  TinyStatus status = conf_raw_load (&self->raw, self->subject->target,
+                                     conf_script_get (&scripts[k]), binary, size, &program);
+  conf_check (self->raw.trial, status == TINY_STATUS_OK, "program_load: %s",
+              self->raw.error.text);
+  return program;
+}
+
+/* The first stays loaded, all others are of the other kind, @N_KEPT of them at a time. */
+static void
+load_many (Objects *self, ConfScript *scripts, GBytes **binaries)
+{
+  TinyPluginProgram *kept[N_KEPT] = { NULL };
+  ConfTrial *trial = self->raw.trial;
+  TinyPluginProgram *first = load_kind (self, scripts, binaries, 0);
+  for (guint i = 1; i < N_LOADS && !conf_has_failed (trial); i++) {
+    TinyPluginProgram **program = &kept[i % N_KEPT];
+    if (*program != NULL && check_program (self, &scripts[1], *program, 6, i - N_KEPT))
+      conf_raw_unload (&self->raw, g_steal_pointer (program));
+    *program = conf_has_failed (trial) ? NULL : load_kind (self, scripts, binaries, 1);
+    if (*program != NULL)
+      check_program (self, &scripts[1], *program, 6, i);
+    if (i % N_KEPT == 0 && !conf_has_failed (trial))
+      check_program (self, &scripts[0], first, 5, 0);
+  }
+  for (guint i = 0; i < N_KEPT; i++)
+    conf_raw_unload (&self->raw, kept[i]);
+  conf_raw_unload (&self->raw, first);
+}
+
+static void
+run_loads (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  GBytes *binaries[2] = { NULL };
+  ConfScript scripts[2];
+  Objects objects;
+  ConfSubject own;
+  if (!conf_fresh_open (trial, subject, &own))
+    return;
+  gboolean good = objects_begin (&objects, trial, &own);
+  for (guint k = 0; k < 2; k++)
+    conf_step_init_add (&scripts[k], 5 + k);
+  for (guint k = 0; k < 2 && good && !objects.step.is_claimed; k++) {
+    GError *error = NULL;
+    binaries[k] = conf_linear_compile (tiny_device_get_renderer (own.device), own.target,
+                                       tiny_device_get_name (own.device),
+                                       conf_script_get (&scripts[k]), &error);
+    good = conf_check_error (trial, error, "compile");
+  }
+  if (good && binaries[0] != NULL)
+    load_many (&objects, scripts, binaries);
+  for (guint k = 0; k < 2; k++) {
+    g_clear_pointer (&binaries[k], g_bytes_unref);
+    conf_script_clear (&scripts[k]);
+  }
   objects_end (&objects);
   conf_fresh_close (&own);
 }
@@ -339,6 +430,8 @@ list (const ConfSubject *subject, ConfList *out)
     { "cycle/use",
       { .run = run_cycles, .level = CONF_FULL, .args = { 2, 25 }, .seconds = 180 } },
     { "objects/buffers", { .run = run_objects, .args = { 0, 2000 } } },
+    { "objects/buffers-70000", { .run = run_objects, .args = { 0, 35000 } } },
+    { "objects/loads", { .run = run_loads } },
     { "objects/queues", { .run = run_objects, .args = { 1, 500 } } },
     { "objects/programs", { .run = run_objects, .args = { 2, 200 } } },
     { "objects/launches", { .run = run_objects, .args = { 3, 3000 } } },

@@ -3,7 +3,7 @@
  * group-memory.c: what is written to a buffer is read from it, and from nowhere else. */
 #include <string.h>
 
-#include "raw.h"
+#include "memory.h"
 
 enum { ZONE = 256 }; /* bytes on each side of what a copy is to touch */
 
@@ -320,7 +320,8 @@ run_nothing (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     return;
   TinyPluginBuffer *a = new_filled (&raw, 1), *b = new_filled (&raw, 2);
   if (a != NULL && b != NULL && conf_raw_upload (&raw, a, 0, &none, 0)
-      && conf_raw_copy (&raw, a, 0, b, 0, 0) && conf_raw_download (&raw, a, 0, &none, 0)) {
+      && conf_raw_copy (&raw, a, 0, b, 0, 0) && conf_raw_copy (&raw, a, 0, a, 0, 0)
+      && conf_raw_download (&raw, a, 0, &none, 0)) {
     check_zones (&raw, a, 1, 0, 0, 1, 0, "copies of no bytes");
     conf_check (trial, none == 0x5a, "a download of no bytes writes one");
   }
@@ -411,6 +412,7 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &inside, "copy/inside");
   conf_list_add (out, &far, "copy/far");
   conf_list_add (out, &nothing, "copy/nothing");
+  conf_list_large (out);
   conf_list_add (out, &few, "many/200");
   conf_list_add (out, &many, "many/5000");
   /* A map() need not work where the flag is not. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fresh.h"
+#include "order.h"
 
 enum { N = 4096, N_BYTES = N * sizeof (guint32), N_CHAIN = 32, N_THREADS = 3, N_ROUNDS = 40 };
 
@@ -536,6 +537,7 @@ list (const ConfSubject *subject, ConfList *out)
     conf_list_absent (out, "the device runs nothing", "times-of-long-ones");
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     conf_list_add (out, &cases[i].self, "%s", cases[i].name);
+  conf_list_repeats (out);
   if ((tiny_device_get_info (subject->device)->flags & TINY_DEVICE_OVERLAPS) != 0)
     conf_list_add (out, &overlaps, "overlaps");
   else

@@ -40,19 +40,24 @@ conf_claim (ConfTrial *trial,
 }
 
 /* ---- making one ---- */
-static void
-write_program (ConfStep *self)
+void
+conf_step_init_add (ConfScript *script, guint add)
 {
-  ConfScript *script = &self->script;
-  conf_script_init (script, "add_five");
+  conf_script_init (script, add == 5 ? "add_five" : "add_more");
   conf_script_set_grid (script, 0, N_WORDS);
   guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N_WORDS);
   guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N_WORDS);
   guint32 i = conf_emit_index (script, 0);
   guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
-  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
-  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
+  guint32 more = conf_emit_int (script, TINY_DTYPE_U32, add);
+  guint32 sum = CONF_EMIT (script, ADD, U32, x, more);
   CONF_EMIT (script, STORE, VOID, out, i, sum);
+}
+
+static void
+write_program (ConfStep *self)
+{
+  conf_step_init_add (&self->script, 5);
   self->n_buffers = 2;
   self->n_bytes[0] = self->n_bytes[1] = N_WORDS * sizeof (guint32);
 }

@@ -32,6 +32,9 @@ typedef struct {
   gsize n_bytes[TINY_OPERATION_MAX_OPERANDS];
 } ConfStep;
 
+/* x + @add of 256 words: the step of a device that runs kernels is that of 5. */
+void conf_step_init_add (ConfScript *self, guint add);
+
 /* FALSE where the trial has failed: nothing is accepted. */
 gboolean conf_step_init (ConfStep *self, ConfTrial *trial, const ConfSubject *subject);
 /* That of an operation that was accepted. */

@@ -62,10 +62,12 @@ test_within (void)
   TinyCommand commands[] = {
     webgpu_copy_command (TINY_COMMAND_UPLOAD, part (a, 0, sizeof data), data),
     webgpu_copy_command (TINY_COMMAND_COPY, part (a, 128, 64), NULL),
+    webgpu_copy_command (TINY_COMMAND_COPY, part (a, 64, 0), NULL),
     webgpu_copy_command (TINY_COMMAND_DOWNLOAD, part (a, 0, sizeof data), found),
     webgpu_copy_command (TINY_COMMAND_DOWNLOAD, part (none, 0, 0), found),
   };
   commands[1].src = part (a, 0, 64);
+  commands[2].src = part (a, 0, 0);
   submit (commands, G_N_ELEMENTS (commands));
   memcpy (data + 32, data, 64);
   g_assert_cmpmem (found, sizeof found, data, sizeof data);
