@@ -41,6 +41,7 @@ static FAULT_TABLE (faults_none);
   X (copies)                                                                                   \
   X (submit)                                                                                   \
   X (launch)                                                                                   \
+  X (late)                                                                                     \
   X (async)                                                                                    \
   X (claims)                                                                                   \
   X (module)                                                                                   \

@@ -339,6 +339,7 @@ probe_device (Probe *self)
   probe_early (self);
   probe_failures (self);
   probe_programs (self);
+  probe_late (self);
   if (self->table->wait != NULL) {
     probe_points (self);
     probe_refused (self);
