@@ -3,13 +3,12 @@
 """Runs one part of the suites that ./setup test leaves out: another one for each commit, so that all of them have run
 after as many commits as there are parts.
 
-usage: rotation.py BUILD [TURN] [--minutes N] [--after LOG] [--suites A,B] [--without TEST,TEST]
+usage: rotation.py BUILD [TURN] [--minutes N] [--after LOG]
 
 BUILD is a build folder. TURN is a number, by default the number of commits; the part is the TURN-th, modulo the number
 of parts. The last line says which part ran, how many of its tests passed and how long they took.
 
---after names the log of another run, whose counts are put into the last line as well. --suites leaves the others out,
---without tests, and parts that have no others.
+--after names the log of another run, whose counts are put into the last line as well.
 
 A part has so many minutes, then it is ended and the last line names the tests that were left. That alone is no failure:
 a slow machine is no fault of a commit. A test that hangs is one, as each has a time-out of its own, which is shorter than
@@ -84,17 +83,9 @@ def main():
     parser.add_argument("turn", nargs="?")
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--after", metavar="LOG")
-    parser.add_argument("--suites", default=",".join(suite for suite, _ in PARTS))
-    parser.add_argument("--without", default="")
     options = parser.parse_args()
     found = tests_of(options.build)
-    without = set(options.without.split(",")) - {""}
-    unknown = without - {name for rows in found.values() for name, _ in rows}
-    if unknown:
-        print("rotation: there is no test " + " ".join(sorted(unknown)), file=sys.stderr)
-        return 2
-    parts = [(part, suite, [test for test in tests if test not in without]) for part, suite, tests in parts_of(found)
-             if suite in options.suites.split(",") and not (tests and without >= set(tests))]
+    parts = parts_of(found)
     if options.turn == "list":
         for i, (name, _, tests) in enumerate(parts):
             print(f"{i}: {name}\n  " + "\n  ".join(tests))
