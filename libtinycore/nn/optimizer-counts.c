@@ -26,24 +26,37 @@ tiny_count_unref (gpointer count)
   g_rc_box_release_full (count, clear_count);
 }
 
-static TinyTensor *
-numbers_on (const char *device, gint64 n, guint n_dims, float value)
+TinyTensor *
+tiny_numbers_new (const char *device, TinyDType dtype, gint64 n, guint n_dims, double value)
 {
-  const float values[] = { value, value, value };
-  return g_object_ref_sink (tiny_tensor_new_from_data (device, TINY_DTYPE_F32, &n, n_dims,
-                                                       values, (gsize) n * sizeof *values));
+  const double wide[] = { value, value, value };
+  const float narrow[] = { (float) value, (float) value, (float) value };
+  g_assert (n <= (gint64) G_N_ELEMENTS (wide));
+  return g_object_ref_sink (tiny_tensor_new_from_data (
+      device, dtype, &n, n_dims,
+      dtype == TINY_DTYPE_F64 ? (gconstpointer) wide : (gconstpointer) narrow,
+      (gsize) n * tiny_dtype_get_n_bytes (dtype)));
+}
+
+gboolean
+tiny_number_set (TinyTensor *self, double value, GError **error)
+{
+  const float narrow = (float) value;
+  return self->dtype == TINY_DTYPE_F64
+             ? tiny_tensor_write_data (self, &value, sizeof value, error)
+             : tiny_tensor_write_data (self, &narrow, sizeof narrow, error);
 }
 
 TinyCount *
-tiny_count_new (TinyRule rule, const char *device)
+tiny_count_new (TinyRule rule, const char *device, TinyDType dtype)
 {
   TinyCount *self = g_rc_box_new0 (TinyCount);
   const guint n = tiny_rule_get_state (rule)->n_numbers;
-  self->steps = numbers_on (device, 1, 0, 0);
+  self->steps = tiny_numbers_new (device, dtype, 1, 0, 0);
   if (n > 0)
-    self->corrections = numbers_on (device, n, 1, 1);
+    self->corrections = tiny_numbers_new (device, dtype, n, 1, 1);
   if (rule == TINY_RULE_NADAM)
-    self->product = numbers_on (device, 1, 0, 1);
+    self->product = tiny_numbers_new (device, dtype, 1, 0, 1);
   return self;
 }
 
@@ -51,10 +64,9 @@ tiny_count_new (TinyRule rule, const char *device)
 static gboolean
 copy_number (TinyTensor *to, TinyTensor *from, GError **error)
 {
-  float value;
+  double value;
   return from == NULL
-         || (tiny_tensor_copy_data (from, &value, sizeof value, error)
-             && tiny_tensor_write_data (to, &value, sizeof value, error));
+         || (tiny_tensor_item (from, &value, error) && tiny_number_set (to, value, error));
 }
 
 /* At once, also in a recording: what a count begins with is not to be done again. */
@@ -63,7 +75,7 @@ copy_count (TinyRule rule, const TinyCount *from, GError **error)
 {
   TinyLaunches **recorder = tiny_launches_get_recorder (), *kept = *recorder;
   *recorder = NULL;
-  TinyCount *self = tiny_count_new (rule, from->steps->device);
+  TinyCount *self = tiny_count_new (rule, from->steps->device, from->steps->dtype);
   gboolean good = copy_number (self->steps, from->steps, error)
                   && copy_number (self->product, from->product, error);
   *recorder = kept;

@@ -57,10 +57,10 @@ typedef struct {
 /* How many steps there were, of parameters that were in the same ones; counted by references. */
 typedef struct TinyCount TinyCount;
 struct TinyCount {
-  TinyTensor *steps; /* f32, () */
-  TinyTensor *
-      corrections; /* f32: the rule's numbers of the step; of Adam 1 / (1 - beta^steps) of both */
-  TinyTensor *product; /* NAdam: f32, (): all its momenta multiplied */
+  TinyTensor *steps; /* () */
+  TinyTensor
+      *corrections; /* the rule's numbers of the step; of Adam 1 / (1 - beta^steps) of both */
+  TinyTensor *product; /* NAdam: (): all its momenta multiplied */
   /* While a step is made: */
   TinyTensor *numbers[3];      /* (nullable): what is in corrections */
   gboolean has_step, has_rest; /* parameters with a gradient, and without one */
@@ -69,15 +69,15 @@ struct TinyCount {
 
 /* Lists have an element for each parameter, or are NULL where the rule has no such state. */
 typedef struct {
+  TinyDType dtype; /* of numbers beside the parameters: f64 where those all are, else f32 */
   GPtrArray *parameters;
   GPtrArray *first, *second, *third; /* moments and their like */
-  GPtrArray *
-      damping; /* SGD with dampening: f32, (): what of the gradient goes into the next moment */
-  TinyTensor *lr; /* f32, () */
-  TinyTensor *
-      momentum; /* (nullable): f32, (): the momentum or the first beta, once a schedule changes it */
-  GPtrArray *counts; /* of rules that count: TinyCount, of which parameters may share one */
-  guint n_divided;   /* how often who shares one has changed */
+  GPtrArray
+      *damping;   /* SGD with dampening: (): what of the gradient goes into the next moment */
+  TinyTensor *lr; /* () */
+  TinyTensor *momentum; /* (nullable): (): it, or the first beta, once a schedule changes it */
+  GPtrArray *counts;    /* of rules that count: TinyCount, of which parameters may share one */
+  guint n_divided;      /* how often who shares one has changed */
   double settings[TINY_N_SETTINGS];
   double initial_rate; /* when the first schedule was made; NaN before */
 } TinyGroup;
@@ -106,8 +106,12 @@ TinyTensor *tiny_group_mix_first (TinyGroup *group, TinyTensor *m, TinyTensor *g
 /* (transfer floating): 1 / (1 - β^t), which is exact to rounding also where β^t is next to 1; @changing: (nullable): β,
  * where it is no number. */
 TinyTensor *tiny_correction (TinyTensor *steps, double beta, TinyTensor *changing);
+/* (transfer full): @n times @value, of an optimiser's numbers; and another value for one that is (). */
+TinyTensor *
+tiny_numbers_new (const char *device, TinyDType dtype, gint64 n, guint n_dims, double value);
+gboolean tiny_number_set (TinyTensor *self, double value, GError **error);
 /* optimizer-counts.c: a count of no steps. */
-TinyCount *tiny_count_new (TinyRule rule, const char *device);
+TinyCount *tiny_count_new (TinyRule rule, const char *device, TinyDType dtype);
 void tiny_count_unref (gpointer count);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyCount, tiny_count_unref)
 /* Parameters that have a gradient now share no count with others: theirs has steps and no rest. */

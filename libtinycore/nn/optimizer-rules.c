@@ -60,10 +60,10 @@ with_momentum (TinyOptimizer *self, TinyGroup *group, guint i, TinyTensor *g, GE
   if (!tiny_optimizer_put (self, m, next, error))
     return NULL;
   if (group->damping != NULL
-      && !tiny_optimizer_put (self, group->damping->pdata[i],
-                              tiny_tensor_full (TINY_DTYPE_F32, NULL, 0,
-                                                1 - group->settings[TINY_SETTING_DAMPENING]),
-                              error))
+      && !tiny_optimizer_put (
+          self, group->damping->pdata[i],
+          tiny_tensor_full (group->dtype, NULL, 0, 1 - group->settings[TINY_SETTING_DAMPENING]),
+          error))
     return NULL;
   if (group->settings[TINY_SETTING_NESTEROV] == 0)
     return g_object_ref (m);

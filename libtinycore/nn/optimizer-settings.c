@@ -150,10 +150,9 @@ tiny_optimizer_set_setting (
     return FALSE;
   }
   tiny_optimizer_make_state (self, to);
-  float number = (float) value;
   return to->momentum == NULL
          || (setting != TINY_SETTING_MOMENTUM && setting != TINY_SETTING_BETA1)
-         || tiny_tensor_write_data (to->momentum, &number, sizeof number, error);
+         || tiny_number_set (to->momentum, value, error);
 }
 
 gboolean
@@ -169,9 +168,7 @@ tiny_optimizer_set_group_momentum (TinyOptimizer *self,
   if (to == NULL)
     return FALSE;
   if (to->momentum == NULL)
-    to->momentum = g_object_ref_sink (
-        tiny_tensor_new_from_data (tiny_tensor_get_device (to->lr), TINY_DTYPE_F32, NULL, 0,
-                                   &(float){ 0 }, sizeof (float)));
+    to->momentum = tiny_numbers_new (tiny_tensor_get_device (to->lr), to->dtype, 1, 0, 0);
   return tiny_optimizer_set_setting (self, group, table[setting].name, momentum, error);
 }
 

@@ -102,25 +102,18 @@ check_parameters (TinyOptimizer *self, TinyTensor *const *parameters, guint n, G
 
 /* A value for each parameter, each in memory of its own: like it, with @all elements that number; or one number. */
 static GPtrArray *
-state_like (GPtrArray *parameters, double all, const double *number)
+state_like (TinyGroup *group, double all, const double *number)
 {
   GPtrArray *result = g_ptr_array_new_with_free_func (g_object_unref);
-  for (guint i = 0; i < parameters->len; i++) {
-    TinyTensor *p = parameters->pdata[i];
-    TinyTensor *value = number != NULL ? tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, *number)
+  for (guint i = 0; i < group->parameters->len; i++) {
+    TinyTensor *p = group->parameters->pdata[i];
+    TinyTensor *value = number != NULL ? tiny_tensor_full (group->dtype, NULL, 0, *number)
                                        : tiny_tensor_full (p->dtype, p->shape, p->n_dims, all);
     value = g_object_ref_sink (tiny_tensor_shard_like (value, p));
     tiny_tensor_own_memory (value, "optimizer", NULL);
     g_ptr_array_add (result, value);
   }
   return result;
-}
-
-static TinyTensor *
-numbers_on (const char *device, const float *values, gint64 n, guint n_dims)
-{
-  return g_object_ref_sink (tiny_tensor_new_from_data (device, TINY_DTYPE_F32, &n, n_dims,
-                                                       values, (gsize) n * sizeof *values));
 }
 
 void
@@ -136,20 +129,20 @@ tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group)
       = self->has_stepped ? 1 - dampening : 1; /* nothing of a first gradient is lost */
   if (group->first == NULL && state->first != NULL
       && (has_momentum || strcmp (state->first, "momentum_buffer") != 0))
-    group->first = state_like (parameters, 0, NULL);
+    group->first = state_like (group, 0, NULL);
   if (group->damping == NULL && dampening != 0)
-    group->damping = state_like (parameters, 0, &share);
+    group->damping = state_like (group, 0, &share);
   if (group->third == NULL
       && (group->settings[TINY_SETTING_CENTERED] != 0
           || group->settings[TINY_SETTING_AMSGRAD] != 0))
-    group->third = state_like (parameters, 0, NULL);
+    group->third = state_like (group, 0, NULL);
   if (state->second == NULL || group->second != NULL)
     return;
-  group->second = state_like (parameters, group->settings[TINY_SETTING_INITIAL], NULL);
+  group->second = state_like (group, group->settings[TINY_SETTING_INITIAL], NULL);
   if (!state->counts || parameters->len == 0)
     return;
   group->counts = g_ptr_array_new_with_free_func (tiny_count_unref);
-  TinyCount *count = tiny_count_new (self->rule, device);
+  TinyCount *count = tiny_count_new (self->rule, device, group->dtype);
   for (guint i = 0; i < parameters->len; i++)
     g_ptr_array_add (group->counts, i == 0 ? count : g_rc_box_acquire (count));
 }
@@ -168,10 +161,14 @@ add_group (TinyOptimizer *self,
   memcpy (group->settings, settings, sizeof group->settings);
   group->initial_rate = NAN;
   group->parameters = g_ptr_array_new_with_free_func (g_object_unref);
-  for (guint i = 0; i < n; i++)
+  group->dtype = n > 0 ? TINY_DTYPE_F64 : TINY_DTYPE_F32;
+  for (guint i = 0; i < n; i++) {
     g_ptr_array_add (group->parameters, g_object_ref (parameters[i]));
-  group->lr = numbers_on (n > 0 ? parameters[0]->device : NULL,
-                          (float[]){ (float) settings[TINY_SETTING_LR] }, 1, 0);
+    if (parameters[i]->dtype != TINY_DTYPE_F64)
+      group->dtype = TINY_DTYPE_F32;
+  }
+  group->lr = tiny_numbers_new (n > 0 ? parameters[0]->device : NULL, group->dtype, 1, 0,
+                                settings[TINY_SETTING_LR]);
   tiny_optimizer_make_state (self, group);
   g_ptr_array_add (self->groups, group);
   return TRUE;
@@ -243,11 +240,10 @@ tiny_optimizer_set_group_lr (TinyOptimizer *self, guint group, double lr, GError
   if (to == NULL)
     return FALSE;
   double settings[TINY_N_SETTINGS];
-  float rate = (float) lr;
   memcpy (settings, to->settings, sizeof settings);
   settings[TINY_SETTING_LR] = lr;
   if (!tiny_settings_check (self->rule, settings, error)
-      || !tiny_tensor_write_data (to->lr, &rate, sizeof rate, error))
+      || !tiny_number_set (to->lr, lr, error))
     return FALSE;
   to->settings[TINY_SETTING_LR] = lr;
   return TRUE;

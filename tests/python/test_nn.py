@@ -444,11 +444,8 @@ def test_copies():
     checks.true(again["a"] is again["b"] and again["a"].requires_grad)
 
 
-def test_optimizer_state():
-    """State in PyTorch's form goes from PyTorch's optimiser to ours and back into another of ours."""
-    rng = np.random.default_rng(3)
-    starts = [rng.normal(size=shape).astype(np.float32) for shape in ((3, 2), (2,), (4,))]
-    steps = [[rng.normal(size=one.shape).astype(np.float32) for one in starts] for _ in range(5)]
+def optimizers():
+    """PyTorch's and ours, and settings of both."""
     kinds = [(torch.optim.AdamW, optim.AdamW, {"lr": 0.05, "betas": (0.8, 0.99), "eps": 1e-6}),
              (torch.optim.SGD, optim.SGD, {"lr": 0.05, "momentum": 0.9, "dampening": 0.3}),
              (torch.optim.SGD, optim.SGD, {"lr": 0.05})]
@@ -457,7 +454,33 @@ def test_optimizer_state():
         ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.3}), ("Adamax", {"betas": (0.7, 0.9)}), ("RAdam", {"betas": (0.8, 0.6)}))]
     # Of one tensor at a time PyTorch 1.13 multiplies the momentum in twice.
     kinds.append((lambda *given, **more: torch.optim.NAdam(*given, foreach=True, **more), optim.NAdam, {"lr": 0.05, "momentum_decay": 0.1}))
-    for theirs, ours, settings in kinds:
+    return kinds
+
+
+def test_steps_of_doubles():
+    """Rates, momenta and what a rule counts are as exact as the parameters."""
+    rng = np.random.default_rng(4)
+    start, gradients = rng.normal(size=5), rng.normal(size=(6, 5))
+    for theirs, ours, settings in optimizers():
+        a, b = torch.nn.Parameter(torch.tensor(start)), Tensor(start, dtype="float64", requires_grad=True)
+        first, second = theirs([a], **settings), ours([b], **settings)
+        for i, gradient in enumerate(gradients):
+            a.grad = torch.tensor(gradient)
+            second.zero_grad()
+            (b * Tensor(gradient, dtype="float64")).sum().backward()
+            first.param_groups[0]["lr"] = second.param_groups[0]["lr"] = 0.1 / (i + 1)
+            first.step()
+            second.step()
+        bound = 1e-7 if ours in (optim.NAdam, optim.RAdam) else 1e-13  # PyTorch's product of NAdam and our series of RAdam are of f32
+        close(b.numpy(), a.detach().numpy(), f"{ours.__name__} {settings}", bound)
+
+
+def test_optimizer_state():
+    """State in PyTorch's form goes from PyTorch's optimiser to ours and back into another of ours."""
+    rng = np.random.default_rng(3)
+    starts = [rng.normal(size=shape).astype(np.float32) for shape in ((3, 2), (2,), (4,))]
+    steps = [[rng.normal(size=one.shape).astype(np.float32) for one in starts] for _ in range(5)]
+    for theirs, ours, settings in optimizers():
         def groups(parameters, settings=settings):
             return [{"params": parameters[:2], "lr": 0.01}, {"params": parameters[2:], "weight_decay": 0.1}]
 
