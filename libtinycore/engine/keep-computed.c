@@ -35,7 +35,6 @@ typedef struct {
   guint n_whole; /* those since its elements came from fewer */
   guint n_again; /* as n_ops, without end: the longest chain of those held MOST_REPEATS times */
   guint n_readers; /* in the order, once for each source that it is */
-  gboolean has_memory;
   /* Gradients flow through it to what wants them: stored, it would keep its expression and all before it. */
   gboolean flows;
   /* It is held by what is not realised now, through movement or through what is not kept. */
@@ -77,7 +76,6 @@ add_sources (Past *pasts, const TinyNode *node, Past *past)
     past->n_whole = MIN (
         past->n_whole + (is_larger (node, node->sources[s]) ? 0 : source->n_whole), MANY_OPS);
     past->n_again = MAX (past->n_again, source->n_again);
-    past->has_memory = past->has_memory || source->has_memory;
     past->flows = past->flows || (source->flows && tiny_history_flows (node, s));
   }
 }
@@ -98,7 +96,6 @@ find_pasts (const GPtrArray *order)
     const guint n_own = node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node);
     pasts[i] = (Past){ .n_ops = n_own,
                        .n_whole = n_own,
-                       .has_memory = node->op == TINY_OP_BUFFER,
                        .flows = node->mark == wants || tiny_history_has (node)
                                 || tiny_history_is_end (node) };
     Past past = pasts[i];
@@ -124,8 +121,7 @@ is_worth (const Past *pasts, const TinyNode *node)
   const gboolean is_end = node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_DETACH;
   const guint n_ops = count_bytes (node) <= SMALL_BYTES ? past->n_ops : past->n_whole;
   return (is_arithmetic (node) || (is_end && node->limits == NULL))
-         && !is_transparent (pasts, node) && n_ops >= MANY_OPS && past->has_memory
-         && !past->flows;
+         && !is_transparent (pasts, node) && n_ops >= MANY_OPS && !past->flows;
 }
 
 /* A GWeakNotify. */

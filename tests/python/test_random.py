@@ -65,6 +65,16 @@ def test_range_of_seeds():
         checks.raises(OverflowError, Tensor.manual_seed, seed)
 
 
+def test_rows():
+    """Numbers that are read row by row are drawn in the first two rounds and stored in the third."""
+    drawn = Tensor.rand(6, 4)
+    rows = []
+    for i in range(6):
+        rows.append(drawn[i].tolist())
+        checks.equal(drawn.is_realized(), i >= 2, f"after row {i}")
+    checks.equal(rows, drawn.tolist())
+
+
 def test_fork():
     """A child that was forked has its parent's state."""
     Tensor.manual_seed(3)
