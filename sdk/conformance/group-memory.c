@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "scale.h"
 
 enum { ZONE = 256 }; /* bytes on each side of what a copy is to touch */
 
@@ -337,7 +338,10 @@ static void
 run_many (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   enum { MOST = 9000 };
-  guint n = (guint) self->args[0];
+  /* A small memory gets as many as fit, with room for what an allocator needs beside each. */
+  const gsize fitting
+      = conf_scale_to_memory (subject->device, (gsize) self->args[0], MOST, MOST);
+  const guint n = (guint) fitting - (fitting % 7 == 0);
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;

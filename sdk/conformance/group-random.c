@@ -9,10 +9,17 @@
 #include "ir/tiny-text.h"
 #include "program-run.h"
 #include "random-kernel.h"
+#include "scale.h"
 #include "step.h"
 #include "tensor/tiny-tensor-private.h"
 
-enum { N_CORE = 100, N_FULL = 1000, N_STRESS = 10000, MAX_ATTEMPTS = 400 };
+enum {
+  N_CORE = 100,
+  N_FULL = 1000,
+  N_STRESS = 10000,
+  MAX_ATTEMPTS = 400,
+  PART = 1000000 /* instructions */
+};
 
 static guint64
 seed_of (const ConfSubject *subject, const ConfCase *self)
@@ -91,7 +98,7 @@ shrink_kernel (RandomKernel *kernel, const ConfSubject *subject)
       if (memcmp (&simpler, kernel, sizeof simpler) == 0)
         continue;
       attempts++;
-      char *problem = random_kernel_run (&simpler, subject->device, subject->reference);
+      char *problem = random_kernel_run (&simpler, subject->device, subject->reference, NULL);
       if (problem == NULL)
         continue;
       g_free (last);
@@ -104,6 +111,36 @@ shrink_kernel (RandomKernel *kernel, const ConfSubject *subject)
   return last;
 }
 
+/* Makes @kernel as small as the device's memory wants it, and gives what is wrong. A part of a large one comes first:
+ * a device that is slow at that, twice, gets a smaller one. */
+static char *
+run_scaled (RandomKernel *kernel, const ConfSubject *subject)
+{
+  enum { N_BYTES = sizeof (gint64) };
+  const gsize n = random_kernel_count (kernel);
+  random_kernel_shorten (
+      kernel,
+      conf_scale_to_memory (subject->device, n, N_BYTES * (RANDOM_KERNEL_LOADS + 1), N_BYTES));
+  RandomKernel part = *kernel;
+  const gsize n_all = random_kernel_count (kernel);
+  const double work = random_kernel_count_work (kernel, subject->device);
+  if (work > PART)
+    random_kernel_shorten (&part, (gsize) ((double) n_all * PART / work));
+  const gsize n_part = random_kernel_count (&part);
+  gsize most = 0;
+  for (guint time = 0; time < 2 && most < n_all && n_part < n_all; time++) {
+    guint64 ns = 0;
+    char *problem = random_kernel_run (&part, subject->device, subject->reference, &ns);
+    if (problem != NULL) {
+      *kernel = part;
+      return problem;
+    }
+    most = conf_scale_to_time (n_all, n_part, ns);
+  }
+  random_kernel_shorten (kernel, MAX (most, n_part));
+  return random_kernel_run (kernel, subject->device, subject->reference, NULL);
+}
+
 static void
 run_kernel (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
@@ -113,7 +150,7 @@ run_kernel (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     return;
   random_kernel_generate (&kernel, seed_of (subject, self),
                           (subject->target->flags & otherwise) != 0);
-  g_autofree char *problem = random_kernel_run (&kernel, subject->device, subject->reference);
+  g_autofree char *problem = run_scaled (&kernel, subject);
   if (problem == NULL)
     return;
   g_autofree char *smallest = shrink_kernel (&kernel, subject);

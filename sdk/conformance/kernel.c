@@ -23,6 +23,7 @@ struct ConfKernel {
   char *text, *asked_opts;
   TinyLinearProgram *made;
   TinyProgram *program;
+  guint64 least_ns; /* of its launches */
 };
 
 static GQueue kept = G_QUEUE_INIT; /* the last used first */
@@ -133,6 +134,34 @@ conf_kernel_count (const ConfKernel *self, TinyInstrOp op, TinyDType dtype, guin
   return n;
 }
 
+double
+conf_kernel_count_work (const ConfKernel *self)
+{
+  const TinyLinear *linear = &self->made->linear;
+  double work = 0, rounds = 1;
+  for (guint axis = 0; axis < 3; axis++)
+    rounds *= (double) linear->grid[axis] * linear->group[axis];
+  g_autofree double *outside = g_new (double, linear->n_instrs); /* of each loop, its rounds */
+  for (guint i = 0; i < linear->n_instrs; i++) {
+    const TinyInstr *instr = &linear->instrs[i];
+    const guint32 *sources = &linear->sources[instr->sources];
+    if (instr->op == TINY_INSTR_RANGE) {
+      const TinyInstr *bound = &linear->instrs[sources[0]];
+      outside[i] = rounds;
+      rounds *= bound->op == TINY_INSTR_CONST ? (double) bound->arg : 1;
+    } else if (instr->op == TINY_INSTR_END)
+      rounds = outside[sources[0]];
+    work += rounds * instr->lanes;
+  }
+  return work;
+}
+
+guint64
+conf_kernel_get_ns (const ConfKernel *self)
+{
+  return self->least_ns;
+}
+
 /* ---- running it ---- */
 typedef struct {
   TinyBuffer *buffer;
@@ -195,7 +224,12 @@ launch (ConfKernel *self, const Placed *placed, guint n, GError **error)
                           .buffers = spans,
                           .n_buffers = n };
   memcpy (command.grid, linear->grid, sizeof command.grid);
-  return tiny_device_submit (self->device, &command, 1, NULL, error);
+  const gint64 begin_us = g_get_monotonic_time ();
+  if (!tiny_device_submit (self->device, &command, 1, NULL, error))
+    return FALSE;
+  const guint64 ns = (guint64) (g_get_monotonic_time () - begin_us) * 1000 + 1;
+  self->least_ns = self->least_ns == 0 ? ns : MIN (self->least_ns, ns);
+  return TRUE;
 }
 
 /* Reads parameter @i back and looks at what should be as it was. */

@@ -27,6 +27,12 @@ void conf_kernels_clear (void);
 /* How many instructions of @op with operands of @dtype it has, of at least @lanes. */
 guint conf_kernel_count (const ConfKernel *self, TinyInstrOp op, TinyDType dtype, guint lanes);
 
+/* Instructions that a launch runs, each as many times as its loops say, for each lane. */
+double conf_kernel_count_work (const ConfKernel *self);
+
+/* How long its fastest launch took so far, 0 before the first. */
+guint64 conf_kernel_get_ns (const ConfKernel *self);
+
 /* What a parameter is run on. */
 typedef struct {
   gpointer data; /* goes up before the launch; what is there afterwards comes back */

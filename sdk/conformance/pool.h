@@ -32,7 +32,8 @@ typedef struct {
   /* Called now and then while cases run, several times a second. */
   void (*tick) (gpointer data);
   gpointer data;
-  gsize n_kept; /* bytes of the answers that it keeps */
+  gsize n_kept;          /* bytes of the answers that it keeps */
+  guint longest_seconds; /* of its cases that passed and have no time of their own */
 } ConfPool;
 
 /* Runs those of @cases (of ConfPlanned) that have no result. */

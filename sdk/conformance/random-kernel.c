@@ -102,6 +102,23 @@ count (const RandomKernel *self, gboolean reduced)
   return n;
 }
 
+gsize
+random_kernel_count (const RandomKernel *self)
+{
+  return count (self, TRUE);
+}
+
+void
+random_kernel_shorten (RandomKernel *self, gsize most)
+{
+  while (random_kernel_count (self) > MAX (most, 1)) {
+    guint8 *longest = &self->n_reduced;
+    for (guint i = 0; i < G_N_ELEMENTS (self->extents); i++)
+      longest = self->extents[i] > *longest ? &self->extents[i] : longest;
+    *longest /= 2;
+  }
+}
+
 /* Step @of as a value of @dtype. A float becomes an integer by its sign: others may be out of range. */
 static void
 append_operand (const RandomKernel *self, GString *text, guint of, TinyDType dtype)
@@ -222,22 +239,38 @@ random_kernel_to_text (const RandomKernel *self)
 }
 
 /* ---- running ---- */
+static ConfKernel *
+compile (const RandomKernel *self, TinyDevice *device, const char *opts, GError **error)
+{
+  g_autofree char *text = random_kernel_to_text (self);
+  g_autoptr (GError) unfit = NULL;
+  ConfKernel *kernel = conf_kernel_get (device, text, opts, &unfit);
+  if (kernel == NULL && g_error_matches (unfit, TINY_ERROR, TINY_ERROR_INVALID) && opts != NULL)
+    return conf_kernel_get (device, text, NULL, error); /* these do not apply */
+  if (kernel == NULL)
+    g_propagate_error (error, g_steal_pointer (&unfit));
+  return kernel;
+}
+
+double
+random_kernel_count_work (const RandomKernel *self, TinyDevice *device)
+{
+  const ConfKernel *kernel
+      = compile (self, device, ways[self->way % G_N_ELEMENTS (ways)], NULL);
+  return kernel != NULL ? conf_kernel_count_work (kernel) : 0;
+}
+
 static gboolean
 run_on (const RandomKernel *self,
         TinyDevice *device,
         const char *opts,
         ConfMemory *out,
+        guint64 *out_ns,
         GError **error)
 {
-  g_autofree char *text = random_kernel_to_text (self);
-  ConfKernel *kernel = conf_kernel_get (device, text, opts, error);
+  ConfKernel *kernel = compile (self, device, opts, error);
   ConfMemory memory[RANDOM_KERNEL_LOADS + 1] = { { 0 } };
   const gsize n = count (self, TRUE);
-  if (kernel == NULL && g_error_matches (*error, TINY_ERROR, TINY_ERROR_INVALID)
-      && opts != NULL) {
-    g_clear_error (error); /* these do not apply */
-    kernel = conf_kernel_get (device, text, NULL, error);
-  }
   if (kernel == NULL)
     return FALSE;
   memory[0].n_bytes = count (self, FALSE) * tiny_dtype_get_n_bytes (result_dtype (self));
@@ -256,20 +289,25 @@ run_on (const RandomKernel *self,
   for (guint i = 1; i <= RANDOM_KERNEL_LOADS; i++)
     g_free (memory[i].data);
   *out = memory[0];
+  if (out_ns != NULL)
+    *out_ns = conf_kernel_get_ns (kernel);
   return good;
 }
 
 char *
-random_kernel_run (const RandomKernel *self, TinyDevice *device, TinyDevice *reference)
+random_kernel_run (const RandomKernel *self,
+                   TinyDevice *device,
+                   TinyDevice *reference,
+                   guint64 *out_ns)
 {
   g_autoptr (GError) error = NULL;
   ConfMemory found = { 0 }, wanted = { 0 };
   char *problem = NULL;
   const TinyDType dtype = result_dtype (self);
   const char *opts = ways[self->way % G_N_ELEMENTS (ways)];
-  if (!run_on (self, reference, "none", &wanted, &error))
+  if (!run_on (self, reference, "none", &wanted, NULL, &error))
     problem = g_strdup_printf ("on the reference: %s", error->message);
-  else if (!run_on (self, device, opts, &found, &error))
+  else if (!run_on (self, device, opts, &found, out_ns, &error))
     problem = g_strdup_printf ("error: %s", error->message);
   for (gsize i = 0; problem == NULL && i < count (self, FALSE); i++) {
     gint64 got = conf_decode (dtype, found.data, i),

@@ -32,8 +32,18 @@ typedef struct {
 void random_kernel_generate (RandomKernel *self, guint64 seed, gboolean no_floats);
 /* Free with g_free(). */
 char *random_kernel_to_text (const RandomKernel *self);
-/* Runs it on @device, and with no optimisations on @reference: what is wrong, or NULL. */
-char *random_kernel_run (const RandomKernel *self, TinyDevice *device, TinyDevice *reference);
+/* Elements that it loads of each parameter, which are those that it computes. */
+gsize random_kernel_count (const RandomKernel *self);
+/* Makes its axes shorter until it has @most elements or fewer. */
+void random_kernel_shorten (RandomKernel *self, gsize most);
+/* Instructions of a launch on @device; 0: it cannot be compiled. */
+double random_kernel_count_work (const RandomKernel *self, TinyDevice *device);
+/* Runs it on @device, and with no optimisations on @reference: what is wrong, or NULL. @out_ns, where it is not NULL,
+ * is how long the fastest launch on @device took so far. */
+char *random_kernel_run (const RandomKernel *self,
+                         TinyDevice *device,
+                         TinyDevice *reference,
+                         guint64 *out_ns);
 /* The @i-th way to make it simpler; FALSE when there are no more. */
 gboolean random_kernel_simplify (const RandomKernel *self, guint i, RandomKernel *out);
 

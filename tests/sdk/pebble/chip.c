@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * chip.c: simulates the chip. A file that is locked, CHIP_LOCK, stands for the one program that can have it.
- * CHIP_FAULT_AT=n and CHIP_GONE_AT=n have the nth kernel of this process fail, or the chip not answer any more. */
+ * CHIP_FAULT_AT=n and CHIP_GONE_AT=n have the nth kernel of this process fail, or the chip not answer any more.
+ * CHIP_MIB=n makes a smaller chip, CHIP_SPEED=n a slow one, which computes n floats a second;
+ * all else that a kernel does is four times as fast. */
 #include "chip.h"
 
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tiny-plugin.h"
@@ -17,14 +20,31 @@ struct Chip {
   int lock;
   bool is_gone;
   uint8_t *memory, *window;
+  double owed_ns; /* that its kernels take, beyond what it has waited */
 };
 
+enum { STEPS_OF_FLOAT = 4 };
+
 static uint32_t n_runs; /* of this process */
+
+static double
+read_number (const char *variable, double otherwise)
+{
+  const char *text = getenv (variable);
+  return text != NULL && atof (text) > 0 ? atof (text) : otherwise;
+}
+
+uint32_t
+chip_get_bytes (void)
+{
+  const double bytes = read_number ("CHIP_MIB", CHIP_MOST_BYTES >> 20) * (1 << 20);
+  return bytes < CHIP_MOST_BYTES ? (uint32_t) bytes / CHIP_LINE * CHIP_LINE : CHIP_MOST_BYTES;
+}
 
 static void *
 map_memory (void)
 {
-  void *memory = mmap (NULL, CHIP_BYTES, PROT_READ | PROT_WRITE,
+  void *memory = mmap (NULL, CHIP_MOST_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory != MAP_FAILED ? memory : NULL;
 }
@@ -63,9 +83,9 @@ void
 chip_close (Chip *chip)
 {
   if (chip->memory != NULL)
-    munmap (chip->memory, CHIP_BYTES);
+    munmap (chip->memory, CHIP_MOST_BYTES);
   if (chip->window != NULL)
-    munmap (chip->window, CHIP_BYTES);
+    munmap (chip->window, CHIP_MOST_BYTES);
   chip_let_go (chip);
   free (chip);
 }
@@ -187,6 +207,7 @@ typedef struct {
   const Run *run;
   uint32_t *registers;
   uint32_t at[3];
+  uint64_t n_steps; /* that took time: a float is four */
 } Core;
 
 /* The word of a buffer that a step names, or NULL: outside of it. */
@@ -234,7 +255,7 @@ store (const Core *core, const Step *step)
 
 /* One point of the grid. */
 static bool
-run_point (const Core *core)
+run_point (Core *core)
 {
   const Run *run = core->run;
   uint32_t *registers = core->registers;
@@ -255,10 +276,12 @@ run_point (const Core *core)
     case TINY_INSTR_ENDIF:
       break;
     case TINY_INSTR_LOAD:
+      core->n_steps++;
       if (!load (core, step, &registers[i]))
         return false;
       break;
     case TINY_INSTR_STORE:
+      core->n_steps++;
       if (!store (core, step))
         return false;
       break;
@@ -276,6 +299,7 @@ run_point (const Core *core)
         i = step->other;
       break;
     default:
+      core->n_steps += step->from == TINY_DTYPE_F32 ? STEPS_OF_FLOAT : 1;
       registers[i] = compute (step, registers[step->sources[0]], registers[step->sources[1]],
                               registers[step->sources[2]]);
     }
@@ -288,6 +312,25 @@ is_asked (const char *variable)
 {
   const char *text = getenv (variable);
   return text != NULL && (uint32_t) atoi (text) == n_runs;
+}
+
+/* A wait is rounded up by the system, so that many short ones are waited for as one. */
+static void
+wait_for (Chip *chip, uint64_t n_steps)
+{
+  enum { LEAST_NS = 1000000 };
+  const double speed = read_number ("CHIP_SPEED", 0);
+  struct timespec begin, end;
+  chip->owed_ns += speed > 0 ? (double) n_steps / STEPS_OF_FLOAT / speed * 1e9 : 0;
+  if (chip->owed_ns < LEAST_NS)
+    return;
+  const uint64_t ns = (uint64_t) chip->owed_ns;
+  const struct timespec wanted = { (time_t) (ns / 1000000000), (long) (ns % 1000000000) };
+  clock_gettime (CLOCK_MONOTONIC, &begin);
+  nanosleep (&wanted, NULL);
+  clock_gettime (CLOCK_MONOTONIC, &end);
+  chip->owed_ns
+      -= (double) (end.tv_sec - begin.tv_sec) * 1e9 + (double) (end.tv_nsec - begin.tv_nsec);
 }
 
 ChipState
@@ -308,5 +351,6 @@ chip_run (Chip *chip, const Run *run)
       for (core.at[0] = 0; good && core.at[0] < run->grid[0]; core.at[0]++)
         good = run_point (&core);
   free (core.registers);
+  wait_for (chip, core.n_steps);
   return good ? CHIP_DONE : CHIP_FAULT;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHIP_BYTES = 64 << 20, CHIP_LINE = 64, CHIP_BUFFERS = 16, CHIP_VARIABLES = 16 };
+enum { CHIP_MOST_BYTES = 64 << 20, CHIP_LINE = 64, CHIP_BUFFERS = 16, CHIP_VARIABLES = 16 };
 
 typedef struct Chip Chip;
 
@@ -32,7 +32,8 @@ typedef struct {
 
 typedef enum { CHIP_DONE, CHIP_FAULT, CHIP_GONE } ChipState;
 
-Chip *chip_open (void); /* NULL: somebody has it */
+uint32_t chip_get_bytes (void); /* of memory */
+Chip *chip_open (void);         /* NULL: somebody has it */
 void chip_close (Chip *chip);
 /* Others can have it, and find it as new; its memory here is left as it is until chip_close(). */
 void chip_let_go (Chip *chip);

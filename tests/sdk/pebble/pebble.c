@@ -57,7 +57,7 @@ device_alloc (TinyPluginDevice *device,
   const uint64_t size
       = n_bytes == 0 ? CHIP_LINE : (n_bytes + CHIP_LINE - 1) / CHIP_LINE * CHIP_LINE;
   TinyPluginBuffer *buffer
-      = size >= n_bytes && size <= CHIP_BYTES ? malloc (sizeof *buffer) : NULL;
+      = size >= n_bytes && size <= chip_get_bytes () ? malloc (sizeof *buffer) : NULL;
   uint32_t address = 0;
   pthread_mutex_lock (&device->lock);
   TinyPluginBuffer **at = &device->buffers;
@@ -65,7 +65,7 @@ device_alloc (TinyPluginDevice *device,
     address = (*at)->address + (*at)->n_bytes;
     at = &(*at)->next;
   }
-  const bool fits = buffer != NULL && CHIP_BYTES - address >= size;
+  const bool fits = buffer != NULL && chip_get_bytes () - address >= size;
   if (fits) {
     *buffer = (TinyPluginBuffer){ .address = address, .n_bytes = (uint32_t) size, .next = *at };
     *at = buffer;
@@ -453,8 +453,8 @@ device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *err
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_FILL (out, .flags = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_NON_COHERENT, .name = "Pebble",
-             .arch = "pebble1", .memory_bytes = CHIP_BYTES, .max_buffer_bytes = CHIP_BYTES / 2,
-             .alignment = CHIP_LINE);
+             .arch = "pebble1", .memory_bytes = chip_get_bytes (),
+             .max_buffer_bytes = chip_get_bytes () / 2, .alignment = CHIP_LINE);
   return TINY_STATUS_OK;
 }
 
