@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 from prefix import Prefix
@@ -60,6 +62,44 @@ def short(box):
     source = pathlib.Path(os.environ["TINY_SDK_EXAMPLES"], "dialect/sample.c").read_text()
     lines = [line for line in re.sub(r"/\*.*?\*/", "", source, flags=re.S).splitlines() if line.strip()]
     check(50 < len(lines) <= 150, f"{len(lines)} lines")
+
+
+def make_library(folder):
+    """A vendor's library: acme.h declares acme_compile(), which libacme.so has."""
+    for name in ("include", "lib"):
+        (folder / name).mkdir(parents=True)
+    (folder / "include/acme.h").write_text("int acme_compile (int number);\n")
+    source = folder / "acme.c"
+    source.write_text("#include <acme.h>\nint acme_compile (int number) { return number; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{folder}/include", source, "-o", folder / "lib/libacme.so"], check=True)
+
+
+@test("a project takes the vendor's own header and library, of the plugin's name, where they are")
+def library(box):
+    vendor = pathlib.Path(box.folder("opt"), "acme")
+    make_library(vendor)
+    for kind, file in (("dialect", "acme.c"), ("linear", "acme-compile.c"), ("offload", "acme-compute.c")):
+        prefix, env, folder = make(box, "acme", kind)
+        source = folder / file
+        source.write_text(source.read_text() + '#include "acme.h"\nint uses_acme (void);\nint uses_acme (void) { return acme_compile (1); }\n')
+        prefix.build(folder, "-Dvendor_libs=acme", f"-Dvendor_dir={vendor}")
+        prefix.call("meson", "install", "-C", folder / "build", "--quiet", env=env)
+        listed = [json.loads(line) for line in prefix.call("tinycore", "devices", "--json", env=env).splitlines()]
+        check(("ACME", "ready") in [(d["name"], d["state"]) for d in listed], listed)
+        for path in (folder, prefix.root):
+            shutil.rmtree(path)
+
+
+@test("a project says nothing of hardware that it cannot know, and marks what is open")
+def gaps(box):
+    for kind in ("dialect", "linear", "offload"):
+        _, _, folder = make(box, f"acme{kind}", kind)
+        for name in ("README.md", "debian/control", "debian/copyright", "debian/changelog"):
+            text = (folder / name).read_text()
+            check("GAP" in text, f"{kind}: {name} has no gap")
+            for word in ("Example Devices", "invented", "made-up", "accelerators"):
+                check(word not in text, f"{kind}: {name} says {word}")
+        shutil.rmtree(box.folder("prefix"))
 
 
 @test("an installed one is found without a variable, and removed without a trace")

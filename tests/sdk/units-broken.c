@@ -18,7 +18,7 @@ is (const char *fault)
 }
 
 void
-sample_claim (const TinyOperation *operation, TinyClaim *out)
+tiny_sample_claim (const TinyOperation *operation, TinyClaim *out)
 {
   static _Atomic unsigned n, n_threads;
   static _Thread_local unsigned thread;
@@ -111,7 +111,7 @@ change (TinyOperation *o)
 }
 
 void
-sample_run (const TinyOperation *operation, void *const *memory)
+tiny_sample_run (const TinyOperation *operation, void *const *memory)
 {
   TinyOperation changed = *operation;
   change (&changed);

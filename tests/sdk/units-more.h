@@ -3,7 +3,7 @@
  * units-more.h: units for reductions and attention. */
 #pragma once
 
-#include "sample.h"
+#include "tiny-sample.h"
 
 /* Whether there is a unit for operations of that kind; then @out says whether it takes @operation. */
 int more_claim (const TinyOperation *operation, TinyClaim *out);

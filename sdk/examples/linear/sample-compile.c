@@ -6,7 +6,7 @@
  * one walk over the list. Every value gets a register when it is made and gives it back after its last use;
  * what finds none lives in the stash. A value that is used inside a loop which began after it was made is
  * needed until that loop's end. */
-#include "sample.h"
+#include "tiny-sample.h"
 
 enum {
   TRUE_REGISTER = 0,
@@ -17,7 +17,7 @@ enum {
 
 /* ---- the hardware, as data ---- */
 TinyStatus
-sample_target (const char *arch, TinyTarget *out, Error *error)
+tiny_sample_target (const char *arch, TinyTarget *out, Error *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (tiny_check_arch (arch, "sample16", error));
@@ -318,7 +318,10 @@ finish (Compiler *self, void **out_data, uint64_t *out_size, Error *error)
 }
 
 TinyStatus
-sample_compile (const TinyCompileArgs *args, void **out_data, uint64_t *out_size, Error *error)
+tiny_sample_compile (const TinyCompileArgs *args,
+                     void **out_data,
+                     uint64_t *out_size,
+                     Error *error)
 {
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
   TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));

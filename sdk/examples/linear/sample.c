@@ -5,7 +5,7 @@
  * submit() writes all commands to the ring, rings the doorbell with the next fence and returns; the fence is
  * the point on the queue's timeline, for which wait() and reached() ask the ring. Nothing is kept of what the core
  * passed. Memory that the host sees is not coherent: sync() cleans and invalidates. Read from the bottom. */
-#include "sample.h"
+#include "tiny-sample.h"
 
 #include "silicon.h"
 
@@ -271,8 +271,8 @@ open_device (const char *id, Device **out, const TinyDeviceTable **out_table, Er
 static const TinyRenderer renderer = { .struct_size = sizeof renderer,
                                        .name = "SAMPLE",
                                        .code_version = "1",
-                                       .target = sample_target,
-                                       .compile = sample_compile };
+                                       .target = tiny_sample_target,
+                                       .compile = tiny_sample_compile };
 TINY_KIT_MODULE (host,
                  .name = "SAMPLE",
                  .vendor = "example",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * silicon-core.c: a core: executes the instructions of sample-isa.h, for all lanes of a register at a time. */
+ * silicon-core.c: a core: executes the instructions of tiny-sample-isa.h, for all lanes of a register at a time. */
 #include "silicon-core.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sample-isa.h"
+#include "tiny-sample-isa.h"
 
 typedef struct Board Board;
 typedef struct Ring Ring;

@@ -7,7 +7,7 @@
  * over tiles. In hardware load_tile() would be a DMA engine and multiply_tiles() the unit. */
 #include <math.h>
 
-#include "sample.h"
+#include "tiny-sample.h"
 
 enum { TILE = 16 };
 
@@ -79,7 +79,7 @@ claim_softmax (const TinyOperation *operation, TinyClaim *out)
 }
 
 void
-sample_claim (const TinyOperation *operation, TinyClaim *out)
+tiny_sample_claim (const TinyOperation *operation, TinyClaim *out)
 {
   const Axes *axes = find_axes (operation);
   if (axes == NULL && operation->kind != TINY_OPERATION_SOFTMAX) {
@@ -286,7 +286,7 @@ run_softmax (const TinyOperation *operation, void *const *memory)
 }
 
 void
-sample_run (const TinyOperation *operation, void *const *memory)
+tiny_sample_run (const TinyOperation *operation, void *const *memory)
 {
   const Axes *axes = find_axes (operation);
   if (axes == NULL) {

@@ -5,9 +5,9 @@
  * The core asks claim() about each operation that it recognises. What is accepted comes to compile(), whose binary
  * is the description itself; program_load() gets it back, and submit() runs it. TINY_MODULE_BESIDE_HOST says that
  * all other kernels are made and run by another backend, on the memory that map() gives. */
-#include "sample.h"
+#include "tiny-sample.h"
 
-extern const TinyHost *sample_host; /* what init() was given; see the end */
+extern const TinyHost *tiny_sample_host; /* what init() was given; see the end */
 
 struct TinyPluginProgram {
   TinyOperation operation;
@@ -19,7 +19,7 @@ claim (const char *arch, const TinyOperation *operation, TinyClaim *out, TinyPlu
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (tiny_check_operation (operation, SAMPLE_FLAGS, error));
-  sample_claim (operation, out);
+  tiny_sample_claim (operation, out);
   return TINY_STATUS_OK;
 }
 
@@ -37,7 +37,7 @@ compile (const TinyCompileArgs *args,
   void *none;
   TinyOperation operation = { .struct_size = sizeof operation };
   tiny_fill_struct (&operation, args->operation, args->operation->struct_size);
-  TinyPacked *packed = tiny_pack (sample_host, &operation, sizeof operation, 0, &none);
+  TinyPacked *packed = tiny_pack (tiny_sample_host, &operation, sizeof operation, 0, &none);
   if (packed == NULL)
     return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
   tiny_pack_end (packed, 0, out_data, out_size);
@@ -80,7 +80,7 @@ run (void *device, const TinyCommand *command, TinyPluginError *error)
     return tiny_host_copy (command, error);
   for (uint32_t i = 0; i < command->n_buffers; i++)
     memory[i] = tiny_host_bytes (&command->buffers[i]);
-  sample_run (&command->program->operation, memory);
+  tiny_sample_run (&command->program->operation, memory);
   return TINY_STATUS_OK;
 }
 
@@ -149,7 +149,7 @@ static const TinyRenderer renderer = { .struct_size = sizeof renderer,
                                        .compile = compile,
                                        .claim = claim };
 
-TINY_KIT_MODULE (sample_host,
+TINY_KIT_MODULE (tiny_sample_host,
                  .flags = TINY_MODULE_BESIDE_HOST,
                  .name = "SAMPLE",
                  .vendor = "example",

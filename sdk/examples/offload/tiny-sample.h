@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample.h: the two halves of the example: the tables (sample.c), and what the unit does. */
+ * tiny-sample.h: the two halves of the example: the tables (sample.c), and what the unit does. */
 #pragma once
 
 #include <tiny-plugin-host.h>
@@ -11,6 +11,6 @@
 #endif
 
 /* Whether the unit computes @operation; fills @out. */
-void sample_claim (const TinyOperation *operation, TinyClaim *out);
+void tiny_sample_claim (const TinyOperation *operation, TinyClaim *out);
 /* Computes it; @memory is where each of its buffers begins. */
-void sample_run (const TinyOperation *operation, void *const *memory);
+void tiny_sample_run (const TinyOperation *operation, void *const *memory);

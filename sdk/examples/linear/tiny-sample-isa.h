@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample-isa.h: the instruction set: what sample-compile.c writes and the silicon executes.
+ * tiny-sample-isa.h: the instruction set: what sample-compile.c writes and the silicon executes.
  *
  * A core runs one work-group: lane l of every register belongs to item l, and all lanes are in step, so that
  * a barrier is nothing to do. An instruction acts on the lanes of the mask. An IF narrows the mask, a loop

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample.h: what sample.c (the driver) and sample-compile.c (the compiler) share. */
+ * tiny-sample.h: what sample.c (the driver) and sample-compile.c (the compiler) share. */
 #pragma once
 
 #include <stdbool.h>
 #include <tiny-plugin-kit.h>
 
-#include "sample-isa.h"
+#include "tiny-sample-isa.h"
 
 extern const TinyHost *host;
 
@@ -22,6 +22,8 @@ typedef TinyPluginQueue Queue;
 typedef TinyPluginProgram Program;
 typedef TinyPluginError Error;
 
-TinyStatus sample_target (const char *arch, TinyTarget *out, Error *error);
-TinyStatus
-sample_compile (const TinyCompileArgs *args, void **out_data, uint64_t *out_size, Error *error);
+TinyStatus tiny_sample_target (const char *arch, TinyTarget *out, Error *error);
+TinyStatus tiny_sample_compile (const TinyCompileArgs *args,
+                                void **out_data,
+                                uint64_t *out_size,
+                                Error *error);
