@@ -142,7 +142,7 @@ tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple)
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
   if (tiny_axes_get (plan->axes, axis)->extent % multiple != 0)
     apply (plan, TINY_OPT_PAD, axis, multiple);
-  return apply (plan, TINY_OPT_LANES, axis, lanes);
+  return lanes == 1 || apply (plan, TINY_OPT_LANES, axis, lanes);
 }
 
 /* How good @origin is as the vector axis for @accesses; negative: some would be scalar. A store that has other loops says
@@ -575,7 +575,8 @@ tiny_axes_optimise (TinyAxes *axes)
     choose_for_nests (&plan);
     while (choose_elementwise (&plan))
       ; /* the stores of a kernel may have loops of their own */
-  }
+  } else if (plan.target->max_lanes <= 1 && plan.target->n_vector_registers >= MIN_SCALARS)
+    tiny_plan_tile_scalars (&plan);
   choose_grid (&plan);
   plan_clear (&plan);
 }

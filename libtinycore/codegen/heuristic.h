@@ -18,6 +18,7 @@ enum {
   MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
   MAX_BODY = 64,          /* instructions of all elementwise copies */
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
+  MIN_SCALARS = 16,       /* registers of a target without vectors that are enough for tiles */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
   MAX_TURNED = 16,        /* rows of a square that is turned in registers */
   MAX_ROW_COPIES = 8,     /* accumulators of a reduction with lanes on a reduced axis */
@@ -148,6 +149,8 @@ gboolean tiny_plan_turn (Plan *plan, guint origin, guint lanes);
 gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
 void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
+/* tile.c: gives all nests tiles of single numbers. */
+void tiny_plan_tile_scalars (Plan *plan);
 
 /* heuristic-window.c: how many steps of @access along reduced axis @tap one step along @axis is, if taps go that far;
  * or 0. */

@@ -373,7 +373,8 @@ tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
   for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i) && (!has_copies || plan->copies[i] > 1))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
-  if (best.count == 1 && !has_copies && tiny_plan_window (plan, nest, vector, lanes))
+  if (best.count == 1 && lanes > 1 && !has_copies
+      && tiny_plan_window (plan, nest, vector, lanes))
     return;
   tiny_plan_apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
   if (best.axis >= 0 && best.count > 1 && !has_copies) {
@@ -388,4 +389,32 @@ tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
   if (best.count > 1 && !has_copies)
     unroll_conditions (plan, nest, vector, &best);
   stage_panels (plan, nest, vector, lanes, &best);
+}
+
+/* The innermost output axis along which outputs of @nest have a load in common, by origin; -1: none. */
+static int
+find_shared (Plan *plan, Nest *nest)
+{
+  for (guint at = plan->axes->n_outputs; at-- > 0;) {
+    const guint origin = origin_of (plan, at);
+    for (guint i = 0; i < nest->loads->len && depends (plan, nest->reduce, origin); i++) {
+      const Access *access = &g_array_index (nest->loads, Access, i);
+      if (!access->uneven[origin] && access->strides[origin] == 0)
+        return (int) origin;
+    }
+  }
+  return -1;
+}
+
+void
+tiny_plan_tile_scalars (Plan *plan)
+{
+  for (guint n = 0; n < plan->nests->len; n++) {
+    Nest *nest = &g_array_index (plan->nests, Nest, n);
+    const int axis = find_shared (plan, nest);
+    if (axis < 0 || (plan->vector_axis >= 0 && depends (plan, nest->reduce, plan->vector_axis)))
+      continue;
+    plan->vector_axis = axis;
+    tiny_plan_tile (plan, nest, (guint) axis, 1);
+  }
 }

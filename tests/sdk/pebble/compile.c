@@ -17,7 +17,7 @@ pebble_target (const char *arch, TinyTarget *out, TinyPluginError *error)
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (tiny_check_arch (arch, "pebble1", error));
   TINY_FILL (out, .arch = "pebble1", .index_dtype = TINY_DTYPE_I32, .max_lanes = 1,
-             .n_threads = 1, .max_params = CHIP_BUFFERS,
+             .n_threads = 1, .n_vector_registers = 504, .max_params = CHIP_BUFFERS,
              .max_grid = { 1 << 30, 1 << 16, 1 << 16 });
   const uint64_t bits = BIT (AND) | BIT (OR) | BIT (XOR), shifts = BIT (SHL) | BIT (SHR);
   const uint64_t all = BIT (LOAD) | BIT (STORE) | BIT (CAST) | BIT (BITCAST) | BIT (ADD)
