@@ -147,12 +147,23 @@ fill_edges (Edges *self, ConfClass of, TinyDType dtype)
 }
 
 /* ---- drawn numbers ---- */
+/* [1, 2). Half of a CAST's end in a one at any place, so that they lie halfway between two numbers of a narrower dtype. */
+static double
+draw_mantissa (TinyOp op, int bits, guint64 *state)
+{
+  const double any = 1 + draw_unit (state);
+  if (op != TINY_OP_CAST || draw (state) & 1)
+    return any;
+  const double scale = ldexp (1, 1 + (int) draw_below (state, bits));
+  return (2 * floor (any * scale / 2) + 1) / scale;
+}
+
 static double
 draw_float (ConfClass self, TinyOp op, TinyDType dtype, guint slot, guint64 *state)
 {
   const int bits = (int) tiny_dtype_infos[dtype].mantissa_bits;
   const double largest = conf_largest (dtype), sign = draw (state) & 1 ? -1 : 1;
-  const double mantissa = 1 + draw_unit (state);
+  const double mantissa = draw_mantissa (op, bits, state);
   int top, last;
   frexp (largest, &top);
   last = ilogb (conf_least_normal (dtype));

@@ -147,6 +147,25 @@ test_all (void)
     g_assert_cmpuint (seen[i], ==, 2);
 }
 
+/* Numbers to cast from f32 lie halfway between two of f16 and of bf16, at odd and at even ones. */
+static void
+test_ties (void)
+{
+  gint64 values[N];
+  conf_data_fill (CONF_SIGNED, TINY_OP_CAST, TINY_DTYPE_F32, 0, 7, values, N);
+  for (guint n_bits = 13; n_bits <= 16; n_bits += 3) {
+    guint n[2] = { 0 };
+    for (guint i = 0; i < N; i++) {
+      const float x = (float) conf_to_double (values[i]);
+      guint32 u;
+      memcpy (&u, &x, sizeof u);
+      n[u >> n_bits & 1] += (u & ((1u << n_bits) - 1)) == 1u << (n_bits - 1);
+    }
+    g_assert_cmpuint (n[0], >, 0);
+    g_assert_cmpuint (n[1], >, 0);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -155,5 +174,6 @@ main (int argc, char **argv)
   g_test_add_func ("/sdk-conformance/data/pairs", test_pairs);
   g_test_add_func ("/sdk-conformance/data/operands", test_operands);
   g_test_add_func ("/sdk-conformance/data/all", test_all);
+  g_test_add_func ("/sdk-conformance/data/ties", test_ties);
   return g_test_run ();
 }
