@@ -36,6 +36,7 @@ static FAULT_TABLE (faults_none);
   X (floats)                                                                                   \
   X (integers)                                                                                 \
   X (casts)                                                                                    \
+  X (values)                                                                                   \
   X (structure)                                                                                \
   X (memory)                                                                                   \
   X (copies)                                                                                   \
