@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device/tiny-queue.h"
+#include "device/tiny-table.h"
 #include "fresh.h"
 
 enum { LEAK_BYTES = 64 << 10, CHILD_SECONDS = 20 };
@@ -177,6 +178,71 @@ run_objects (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     conf_check_growth (trial, n, LEAK_BYTES * MAX (1, n / 2000), works[self->args[0]],
                        &objects);
   objects_end (&objects);
+  conf_fresh_close (&own);
+}
+
+/* ---- many failures ---- */
+typedef enum { FAIL_SUBMIT, FAIL_LOAD, FAIL_ALLOC } Failure;
+
+typedef struct {
+  Objects objects;
+  Failure failure;
+  guint n_done;
+} Failures;
+
+/* Asks for something that cannot be done. One that is accepted is another case's to judge. */
+static void
+fail (Objects *self, Failure failure)
+{
+  static const TinyCommand command
+      = { .struct_size = sizeof command, .type = 0xffff, .grid = { 1, 1, 1 } };
+  TinySubmit work = { .struct_size = sizeof work, .commands = &command, .n_commands = 1 };
+  TinyPluginProgram *program = NULL;
+  gsize size;
+  switch (failure) {
+  case FAIL_SUBMIT:
+    tiny_plugin_error_init (&self->raw.error);
+    conf_table_submit (self->raw.table, self->raw.device, self->raw.queue, &work,
+                       &self->raw.error);
+    break;
+  case FAIL_LOAD:
+    if (conf_step_load (&self->step, &self->raw, g_bytes_get_data (self->binary, &size), 0,
+                        &program)
+        == TINY_STATUS_OK)
+      conf_raw_unload (&self->raw, program);
+    break;
+  default:
+    conf_raw_free (&self->raw, conf_raw_try_alloc (&self->raw, G_MAXUINT64 / 2 + 1));
+  }
+}
+
+/* A failure; the very next submission is done as if there had been none. */
+static gboolean
+cycle_failures (ConfTrial *trial, gpointer data)
+{
+  Failures *self = data;
+  Objects *objects = &self->objects;
+  guint8 bytes[1024];
+  const gsize n = MIN (sizeof bytes, objects->step.n_bytes[0]);
+  conf_fill (bytes, n, ++self->n_done);
+  fail (objects, self->failure);
+  return conf_raw_upload (&objects->raw, objects->buffers[0], 0, bytes, n)
+         && conf_raw_download (&objects->raw, objects->buffers[0], 0, bytes, n)
+         && conf_check_fill (trial, bytes, n, self->n_done, 0, "after a failure");
+}
+
+/* args: the failure. */
+static void
+run_failures (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { TIMES = 64 };
+  Failures failures = { .failure = (Failure) self->args[0] };
+  ConfSubject own;
+  if (!conf_fresh_open (trial, subject, &own))
+    return;
+  if (objects_begin (&failures.objects, trial, &own))
+    conf_check_growth (trial, TIMES, LEAK_BYTES, cycle_failures, &failures);
+  objects_end (&failures.objects);
   conf_fresh_close (&own);
 }
 
@@ -437,6 +503,9 @@ list (const ConfSubject *subject, ConfList *out)
     { "objects/launches", { .run = run_objects, .args = { 3, 3000 } } },
     { "objects/copies", { .run = run_objects, .args = { 4, 2000 } } },
     { "objects/compiles", { .run = run_objects, .args = { 5, 50 } } },
+    { "failures/submit", { .run = run_failures, .args = { FAIL_SUBMIT } } },
+    { "failures/load", { .run = run_failures, .args = { FAIL_LOAD } } },
+    { "failures/alloc", { .run = run_failures, .args = { FAIL_ALLOC } } },
     { "twice/second-first", { .run = run_twice, .args = { 0 } } },
     { "twice/first-first", { .run = run_twice, .args = { 1 } } },
     { "all-devices", { .run = run_all } },
