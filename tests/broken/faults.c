@@ -43,6 +43,7 @@ static FAULT_TABLE (faults_none);
   X (submit)                                                                                   \
   X (launch)                                                                                   \
   X (late)                                                                                     \
+  X (state)                                                                                    \
   X (async)                                                                                    \
   X (claims)                                                                                   \
   X (module)                                                                                   \

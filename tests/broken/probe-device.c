@@ -340,6 +340,7 @@ probe_device (Probe *self)
   probe_failures (self);
   probe_programs (self);
   probe_late (self);
+  probe_state (self);
   if (self->table->wait != NULL) {
     probe_points (self);
     probe_refused (self);

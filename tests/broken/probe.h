@@ -66,6 +66,7 @@ Value kernel_int (const Probe *probe, Rewrite *self, int64_t value);
 void probe_device (Probe *self);
 void probe_programs (Probe *self);
 void probe_late (Probe *self);
+void probe_state (Probe *self);
 void probe_points (Probe *self);
 void probe_refused (Probe *self);
 void probe_two_queues (Probe *self);
