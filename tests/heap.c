@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_RANGES = 64, MAX_MAPS = 1024, MAX_PART = 128, MAX_FRAMES = 24, HELPER_BYTES = 128 };
+enum { MAX_RANGES = 64, MAX_MAPS = 1024, MAX_PART = 128, MAX_FRAMES = 24, HELPER_BYTES = 512 };
 /* Their requests are those of the code that calls them. */
 #define GO_BETWEENS "/libc.so|/libc-|libglib-2.0|libgobject-2.0|libgio-2.0|libasan"
 
@@ -174,8 +174,11 @@ skip_between (gconstpointer code)
   return i < n ? frames[i] : code;
 }
 
+/* Called before AddressSanitizer is there. */
+#define EARLY __attribute__ ((no_sanitize ("address", "undefined")))
+
 /* TRUE, and errno, for one that is refused. */
-static gboolean
+EARLY static gboolean
 is_refused (gsize size, gconstpointer code)
 {
   if (refusal.left <= refusal.last)
@@ -199,10 +202,13 @@ is_refused (gsize size, gconstpointer code)
 
 #define ASKER __builtin_return_address (0)
 
+/* AddressSanitizer takes blocks for functions of libc past this file, and finds leaks itself: nothing is counted. */
 #ifdef __SANITIZE_ADDRESS__
-#define BELOW(name) __interceptor_##name
+#define BELOW(name)    __interceptor_##name
+#define SIZE_OF(block) 0
 #else
-#define BELOW(name) __libc_##name
+#define BELOW(name)    __libc_##name
+#define SIZE_OF(block) ((gint64) malloc_usable_size (block))
 #endif
 extern void *BELOW (malloc) (size_t size);
 extern void *BELOW (calloc) (size_t n, size_t size);
@@ -210,8 +216,7 @@ extern void *BELOW (realloc) (void *block, size_t size);
 extern void *BELOW (memalign) (size_t alignment, size_t size);
 extern void BELOW (free) (void *block);
 
-/* AddressSanitizer takes blocks for functions of libc past this file; it finds leaks itself. */
-static void
+EARLY static void
 count (gint64 blocks, gint64 bytes)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -222,32 +227,32 @@ count (gint64 blocks, gint64 bytes)
 #endif
 }
 
-static void *
+EARLY static void *
 add (void *block)
 {
   if (block != NULL)
-    count (1, (gint64) malloc_usable_size (block));
+    count (1, SIZE_OF (block));
   return block;
 }
 
-void *
+EARLY void *
 malloc (size_t size)
 {
   return is_refused (size, ASKER) ? NULL : add (BELOW (malloc) (size));
 }
 
-void *
+EARLY void *
 calloc (size_t n, size_t size)
 {
   return is_refused (n * size, ASKER) ? NULL : add (BELOW (calloc) (n, size));
 }
 
-void *
+EARLY void *
 realloc (void *block, size_t size)
 {
   if (size > 0 && is_refused (size, ASKER))
     return NULL;
-  const gint64 old = block != NULL ? (gint64) malloc_usable_size (block) : 0;
+  const gint64 old = block != NULL ? SIZE_OF (block) : 0;
   void *moved = BELOW (realloc) (block, size);
   if (moved == NULL && size > 0)
     return NULL;
@@ -256,27 +261,27 @@ realloc (void *block, size_t size)
   return add (moved);
 }
 
-void
+EARLY void
 free (void *block)
 {
   if (block != NULL)
-    count (-1, -(gint64) malloc_usable_size (block));
+    count (-1, -SIZE_OF (block));
   BELOW (free) (block);
 }
 
-void *
+EARLY void *
 memalign (size_t alignment, size_t size)
 {
   return is_refused (size, ASKER) ? NULL : add (BELOW (memalign) (alignment, size));
 }
 
-void *
+EARLY void *
 aligned_alloc (size_t alignment, size_t size)
 {
   return is_refused (size, ASKER) ? NULL : add (BELOW (memalign) (alignment, size));
 }
 
-int
+EARLY int
 posix_memalign (void **out, size_t alignment, size_t size)
 {
   void *block = is_refused (size, ASKER) ? NULL : add (BELOW (memalign) (alignment, size));
@@ -293,7 +298,7 @@ static struct {
 } maps = { ATOMIC_FLAG_INIT, { NULL } };
 
 /* TRUE: @from was in the table, and is @to now. */
-static gboolean
+EARLY static gboolean
 replace_map (gconstpointer from, gconstpointer to)
 {
   guint i = 0;
@@ -307,7 +312,7 @@ replace_map (gconstpointer from, gconstpointer to)
   return i < MAX_MAPS;
 }
 
-void *
+EARLY void *
 mmap (void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
   if ((flags & MAP_ANONYMOUS) != 0 && is_refused (size, ASKER))
@@ -319,7 +324,7 @@ mmap (void *at, size_t size, int protection, int flags, int fd, off_t offset)
   return map;
 }
 
-int
+EARLY int
 munmap (void *at, size_t size)
 {
   if (at != NULL && replace_map (at, NULL))

@@ -108,18 +108,18 @@ static TinyNode *
 read_graph (Loading *self, const char *path, GError **error)
 {
   g_autoptr (GHashTable) names = NULL;
-  g_autoptr (TinyOpenedFile) file = tiny_opened_file_new (path, error);
-  if (file == NULL)
-    return NULL;
-  const guint64 size = tiny_opened_file_get_size (file);
-  if (size > MAX_GRAPH) {
+  GStatBuf info;
+  if (g_stat (path, &info) == 0 && (!S_ISREG (info.st_mode) || info.st_size > MAX_GRAPH)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: wanted a file of at most 64 MiB", path);
     return NULL;
   }
-  g_autoptr (GBytes) bytes = tiny_opened_file_read_bytes (file, 0, (gsize) size, error);
-  const char *text = bytes != NULL ? g_bytes_get_data (bytes, NULL) : NULL;
+  g_autoptr (TinyOpenedFile) file = tiny_opened_file_new (path, error);
+  const gsize size = file != NULL ? (gsize) tiny_opened_file_get_size (file) : 0;
+  g_autoptr (GBytes) bytes
+      = file != NULL ? tiny_opened_file_read_bytes (file, 0, size, error) : NULL;
   if (bytes == NULL)
     return NULL;
+  const char *text = g_bytes_get_data (bytes, NULL);
   self->graph = tiny_graph_new ();
   TinyNode *root = tiny_graph_parse_named (self->graph, text, &names, error);
   if (root != NULL && root->op != TINY_OP_SINK)
