@@ -175,8 +175,8 @@ exchange (Helper *self,
       || !send_all (self, payload, request->n_payload)
       || !receive_all (self, out, sizeof *out, end_us) || out->n_payload > MAX_PAYLOAD)
     return FALSE;
-  *out_text = g_malloc0 (out->n_payload + 1);
-  return receive_all (self, *out_text, out->n_payload, end_us);
+  *out_text = g_try_malloc0 (out->n_payload + 1);
+  return *out_text != NULL && receive_all (self, *out_text, out->n_payload, end_us);
 }
 
 /* Ends the process; says what became of it. */
