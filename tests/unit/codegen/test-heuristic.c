@@ -559,40 +559,6 @@ test_shared_rows (void)
   g_assert_nonnull (strstr (program->opts, "upcast(1,14)"));
 }
 
-static char *
-choose_scalars (guint n_registers)
-{
-  BUILD ();
-  TinyTarget target = vector_target ();
-  target.flags = 0;
-  target.max_lanes = 1;
-  target.vector_bits = 0;
-  target.n_vector_registers = n_registers;
-  memset (target.cache_bytes, 0, sizeof target.cache_bytes);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (TinyLinearProgram) program
-      = tiny_codegen_compile (b->graph, matmul (b, 128, 96, 64, 1), &target, NULL, 0, &error);
-  g_assert_no_error (error);
-  g_test_message ("%s", program->opts);
-  return g_strdup (program->opts);
-}
-
-/* A target without vectors gets a tile of single numbers, as large as its registers, and none where it has few. */
-static void
-test_scalars (void)
-{
-  static const guint registers[] = { 0, 8, 16, 504 };
-  for (guint i = 0; i < G_N_ELEMENTS (registers); i++) {
-    g_autofree char *opts = choose_scalars (registers[i]);
-    gint64 n_sums = 1;
-    for (const char *at = opts; (at = strstr (at, "upcast(")) != NULL; at++)
-      n_sums *= g_ascii_strtoll (strchr (at, ',') + 1, NULL, 10);
-    g_assert_null (strstr (opts, "lanes"));
-    g_assert_cmpint (n_sums, >=, registers[i] == 504 ? 32 : registers[i] == 16 ? 8 : 1);
-    g_assert_cmpint (n_sums, <=, registers[i] < 16 ? 1 : registers[i]);
-  }
-}
-
 int
 main (int argc, char **argv)
 {
@@ -613,6 +579,5 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/windows", test_windows);
   g_test_add_func ("/codegen/heuristic/short-sums", test_short_sums);
   g_test_add_func ("/codegen/heuristic/shared-rows", test_shared_rows);
-  g_test_add_func ("/codegen/heuristic/scalars", test_scalars);
   return g_test_run ();
 }
