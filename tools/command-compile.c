@@ -122,9 +122,12 @@ tinycore_compile (int argc, char **argv)
   if (form == NULL)
     form = g_strdup ("linear");
   const char *const forms[] = { "source", "binary", "linear", NULL };
-  if (argc != 2 || !g_strv_contains (forms, form)) {
-    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear] "
-                "[--opts LIST]\n");
+  const gboolean has_form = g_strv_contains (forms, form);
+  if (argc != 2 || !has_form) {
+    g_printerr ("tinycore: compile: %s\n"
+                "usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear] "
+                "[--opts LIST] [--output FILE]\n",
+                has_form ? "one file is wanted" : "--emit: source, binary or linear is wanted");
     return EXIT_USAGE;
   }
   Emission emission = { .form = form };

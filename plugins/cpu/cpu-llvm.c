@@ -80,11 +80,14 @@ resolve_symbols (void *handle, Llvm *llvm, TinyPluginError *error)
 #include "cpu-llvm-symbols.def"
 #undef LLVM_SYMBOL
   };
+  const char *wanted = tiny_getenv ("TINY_LLVM_LIBRARY");
   for (unsigned i = 0; i < CPU_ARRAY_SIZE (symbols); i++) {
     void *address = dlsym (handle, symbols[i].name);
     if (address == NULL)
       return tiny_fail (error, TINY_STATUS_DRIVER,
-                        "this libLLVM has no %s: it is older than 15", symbols[i].name);
+                        "%s%.200s has no %s: it is no libLLVM, or one older than 15",
+                        wanted != NULL ? "TINY_LLVM_LIBRARY=" : "this libLLVM",
+                        wanted != NULL ? wanted : "", symbols[i].name);
     memcpy ((char *) llvm + symbols[i].offset, &address, sizeof address);
   }
   /* Only known since 16. */

@@ -35,7 +35,7 @@ def usage(box):
                 ("--batch", "60001"), ("--lr", "0"), ("--lr", "-1"), ("--lr", "nan"), ("--lr", "inf"),
                 ("--lr", "x"), ("--optimizer", "adagrad"), ("--seed", "x"), ("--seed", "9" * 30))),
             (["compile"], ["usage"]), (["compile", tir, tir], ["usage"]),
-            (["compile", tir, "--emit", "x"], ["usage", "source|binary|linear"]),
+            (["compile", tir, "--emit", "x"], ["usage", "--emit: source, binary or linear"]),
             (["explain"], ["usage"]), (["explain", tir, "--emit", "linear"], ["--emit"]),
             (["explain", "matmul:0"], ["“matmul:0”", "sizes from 1"]), (["explain", "nope"], ["no file nope", "“nope”", "matmul"]),
             (["compile", tir, "--emit", "linear", "--emit=source"], ["--emit is given twice"]),
@@ -48,7 +48,7 @@ def usage(box):
             *((["replay", "x", option, value], [f"{option} ", value]) for option, value in (
                 ("--until", "0"), ("--until", "-1"), ("--tolerance", "nan"), ("--tolerance", "-1"), ("--tolerance", "inf"),
                 ("--tolerance", "x"))),
-            (["bench"], ["usage"]), (["bench", "--runs", "0", "sum:2x2"], ["usage"]),
+            (["bench"], ["usage"]), (["bench", "--runs", "0", "sum:2x2"], ["usage", "--runs: from 1 to"]),
             (["bench", "--runs", "x", "sum:2x2"], ["--runs"]),
             *((["bench", "sum:2x2", case], [f"“{case}”"]) for case in (
                 "nope:3", "matmul", "matmul:", "matmul:0", "matmul:-3", "matmul:4:f99", "matmul:4x5",
@@ -100,7 +100,7 @@ SENSELESS = {
     "TINY_CACHE_DIR": [(NOWHERE, "No such file", {})], "TINY_CACHE_MB": None, "TINY_THREADS": None, "TINY_ISOLATED_TIMEOUT": None,
     "TINY_CRASH_NOTES": None, "TINY_PROFILE": [(NOWHERE, "No such file", {})], "TINY_RECORD": [(NOWHERE, "No such file", {})], "TINY_RECORD_MB": None,
     "TINY_AFFINITY": [("abc", "a list of processors such as", {}), ("3-1", "a range is FIRST-LAST", {})],
-    "TINY_LLVM_LIBRARY": [(NOWHERE, "cannot open", {"TINY_NO_CACHE": 1})],
+    "TINY_LLVM_LIBRARY": [(NOWHERE, "cannot open", {"TINY_NO_CACHE": 1}), ("libc.so.6", "it is no libLLVM", {"TINY_NO_CACHE": 1})],
     "TINY_LAPACK_LIBRARY": [(NOWHERE, "cannot be opened", {}), ("libm.so.6", "LAPACK with integers of 32 bits", {})],
     "TINY_LLVM_PASSES": [("nonsense", "unknown pass", {"TINY_NO_CACHE": 1})],
     "TINY_CLANG": [(NOWHERE, "no clang command", {"DEV": "CPU:CLANG", "TINY_NO_CACHE": 1})],
