@@ -181,6 +181,20 @@ find_wrong (Kind kind, GPtrArray *inputs, gint64 n_in, gboolean takes_lengths)
   return NULL;
 }
 
+/* Each step of a sequence is an expression of its own. */
+static TinyTensor *
+find_wrong_time (Kind kind, gint64 n_times)
+{
+  enum { MOST_TIMES = 1 << 17 };
+  if (n_times < 1)
+    return tiny_tensor_new_invalid ("%s: the sequence is empty", kind_names[kind]);
+  if (n_times <= MOST_TIMES)
+    return NULL;
+  return tiny_tensor_new_invalid ("%s: a sequence of %" G_GINT64_FORMAT
+                                  " steps; at most %d, longer ones in parts, with the states",
+                                  kind_names[kind], n_times, MOST_TIMES);
+}
+
 /* @shape is that of c where there is one; h ends with @n_out. */
 static TinyTensor *
 find_wrong_state (Kind kind, GPtrArray *inputs, gint64 *shape, guint n_dims, gint64 n_out)
@@ -356,9 +370,9 @@ tiny_recurrent_layer_forward_many (TinyModule *module, GPtrArray *inputs)
                                                 kind_names[self->kind], x->n_dims));
   gint batch_axis = self->batch_first ? 0 : 1;
   gint64 n_times = x->shape[is_single || !self->batch_first ? 0 : 1];
-  if (n_times < 1)
-    return give_wrong (
-        tiny_tensor_new_invalid ("%s: the sequence is empty", kind_names[self->kind]));
+  wrong = find_wrong_time (self->kind, n_times);
+  if (wrong != NULL)
+    return give_wrong (wrong);
   gint64 shape[] = { self->n_layers * (self->bidirectional ? 2 : 1),
                      is_single ? 1 : x->shape[batch_axis], self->n_hidden };
   gint64 single[] = { shape[0], shape[2] };

@@ -116,10 +116,11 @@ nothing (TinyBuild *b, const Pool *self, TinyNode *x, TinyDType dtype)
 static TinyNode *
 largest_of (TinyBuild *b, TinyNode *x, const gint64 *axes, guint n)
 {
-  gint64 dims[32], count = tiny_build_count (x, axes, n);
+  gint64 dims[32];
   TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, x, axes, n);
   if (largest == NULL || !tiny_dtype_is_float (x->dtype))
     return largest;
+  const gint64 count = tiny_build_count (x, axes, n);
   for (guint i = 0; i < x->shape->n; i++)
     dims[i] = 1;
   for (guint i = 0; i < n; i++)
@@ -344,6 +345,8 @@ avg_pool (TinyBuild *b,
   }
   TinyNode *image = tiny_windows_channels_last (b, x);
   x = view (b, &self, image, 0);
+  if (x == NULL)
+    return NULL;
   if (!varies && divisor == 0)
     return finish (b, &self, tiny_build_mean (b, x, self.axes, n));
   TinyDType dtype = (TinyDType) x->dtype;
@@ -423,6 +426,8 @@ adapt (TinyBuild *b, TinyNode *x, guint axis, gint64 out, gboolean largest)
   shape[axis + 1] = 1;
   x = tiny_build_where (b, is_part, x,
                         tiny_build_like (b, x, largest ? tiny_build_get_lowest (x) : 0));
+  if (x == NULL) /* too many elements */
+    return NULL;
   if (largest)
     return tiny_build_squeeze (b, largest_of (b, x, inner, 1), inner, 1);
   TinyNode *n = tiny_build_reshape (b, tiny_build_sub (b, end, begin), shape, rank + 1);

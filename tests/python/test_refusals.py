@@ -148,6 +148,14 @@ def test_files():
         checks.equal(state.safe_load(path)["a"].tolist(), X.tolist())
 
 
+def test_of_too_many_elements():
+    image = Tensor.zeros(1 << 20, 3, 1 << 20)
+    refused([
+        (lambda: nn.functional.adaptive_max_pool2d(image, 65536), "2^48"), (lambda: nn.functional.adaptive_avg_pool2d(image, 65536), "2^48"),
+        (lambda: nn.RNN(3, 4)(Tensor.zeros(1 << 33, 3)), "a sequence of 8589934592 steps"),
+        (lambda: nn.LSTM(3, 4, batch_first=True)(Tensor.zeros(1, 1 << 33, 3)), "steps")])
+
+
 def test_of_no_elements():
     for dtype in (dtypes.float32, dtypes.int32):
         none = Tensor.zeros(3, 0, dtype=dtype)
