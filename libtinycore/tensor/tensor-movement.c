@@ -230,6 +230,9 @@ add_groups (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 TinyNode *
 tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 {
+  for (guint i = 0; i < n; i++)
+    if (x[i] == NULL)
+      return NULL;
   TinyDType dtype = (TinyDType) x[0]->dtype;
   g_autoptr (GPtrArray) parts = g_ptr_array_new ();
   for (guint i = 0; i < n; i++) {
