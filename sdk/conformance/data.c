@@ -158,6 +158,27 @@ draw_mantissa (TinyOp op, int bits, guint64 *state)
   return (2 * floor (any * scale / 2) + 1) / scale;
 }
 
+/* Where a CAST to a narrower dtype rounds otherwise than near 1: to one of its subnormals, or at its largest. Answers 0
+ * where the dtype that was drawn is no narrower. */
+static double
+draw_edge (ConfClass self, TinyDType dtype, guint64 *state)
+{
+  static const TinyDType all[] = { TINY_DTYPE_F8E4M3, TINY_DTYPE_F8E5M2, TINY_DTYPE_F16,
+                                   TINY_DTYPE_BF16, TINY_DTYPE_F32 };
+  const TinyDType to = all[draw_below (state, G_N_ELEMENTS (all))];
+  const int bits = (int) tiny_dtype_infos[to].mantissa_bits;
+  const double sign = draw (state) & 1 ? -1 : 1, largest = conf_largest (to);
+  if (bits >= (int) tiny_dtype_infos[dtype].mantissa_bits)
+    return 0;
+  if (self == CONF_HUGE)
+    return sign
+           * (largest
+              + ldexp ((double) draw_below (state, 17) - 8, ilogb (largest) - bits - 3));
+  return sign
+         * ldexp (draw_mantissa (TINY_OP_CAST, bits + 3, state),
+                  ilogb (conf_least_normal (to)) - 1 - (int) draw_below (state, bits + 1));
+}
+
 static double
 draw_float (ConfClass self, TinyOp op, TinyDType dtype, guint slot, guint64 *state)
 {
@@ -167,6 +188,11 @@ draw_float (ConfClass self, TinyOp op, TinyDType dtype, guint slot, guint64 *sta
   int top, last;
   frexp (largest, &top);
   last = ilogb (conf_least_normal (dtype));
+  if (op == TINY_OP_CAST && (self == CONF_SUBNORMAL || self == CONF_HUGE) && draw (state) & 1) {
+    const double edge = draw_edge (self, dtype, state);
+    if (edge != 0)
+      return edge;
+  }
   switch (self) {
   case CONF_POSITIVE:
     return ldexp (mantissa, (int) draw_below (state, 8) - 4);

@@ -2,10 +2,12 @@
  *
  * exec-nested.c: the second of two: loops in loops, branches in branches, a second gate, a second local array, barriers
  * in a loop; and the bits of floats that are no numbers. */
+#include <math.h>
 #include <string.h>
 
 #include "exec.h"
 #include "ir/tiny-dtype.h"
+#include "oracle.h"
 
 enum { N = 60 };
 
@@ -307,7 +309,83 @@ run_bits (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_rig_end (&rig);
 }
 
+/* The float of @dtype that lies at @bytes. */
+static double
+read_float (TinyDType dtype, const guint8 *bytes)
+{
+  guint64 raw = 0;
+  memcpy (&raw, bytes, tiny_dtype_get_n_bytes (dtype));
+  return conf_to_double (conf_decode (dtype, &raw, 0));
+}
+
+/* A NaN of any payload is cast to a NaN, an infinity to itself. args: the f32 or f64, its mantissa's bits, the other. */
+static void
+run_casts (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { MOST = 16 };
+  const TinyDType from = (TinyDType) self->args[0], to = (TinyDType) self->args[2];
+  const guint n_bytes = (guint) tiny_dtype_get_n_bytes (from);
+  guint64 bits[MOST];
+  guint32 buffers[2][2 * MOST] = { { 0 } }, *words[] = { buffers[0], buffers[1] };
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "casts"))
+    return;
+  const guint n = fill_bits (bits, 8 * n_bytes, (guint) self->args[1]);
+  const gsize sizes[] = { n * tiny_dtype_get_n_bytes (to) / 4, n * n_bytes / 4 };
+  for (guint k = 0; k < n; k++)
+    memcpy ((guint8 *) buffers[1] + k * n_bytes, &bits[k], n_bytes);
+  ConfScript *s = &rig.script;
+  conf_script_set_grid (s, 0, n);
+  guint32 out = conf_emit_param (s, to, TINY_PARAM_WRITE, n),
+          in = conf_emit_param (s, from, TINY_PARAM_READ, n), i = conf_emit_index (s, 0);
+  guint32 x = conf_emit (s, TINY_INSTR_LOAD, from, 0, 2, (const guint32[]){ in, i });
+  guint32 y = conf_emit (s, TINY_INSTR_CAST, to, 0, 1, &x);
+  CONF_EMIT (s, STORE, VOID, out, i, y);
+  if (conf_rig_run (&rig, subject, 2, words, sizes, NULL))
+    for (guint k = 0; k < n; k++) {
+      const double x_k
+          = read_float (from, (const guint8 *) &bits[k]),
+          y_k = read_float (to, (const guint8 *) buffers[0] + k * tiny_dtype_get_n_bytes (to));
+      if (!conf_check (trial, isnan (x_k) ? isnan (y_k) : x_k == y_k,
+                       "of the bits 0x%" G_GINT64_MODIFIER "x came %g, and %g is right",
+                       bits[k], y_k, x_k))
+        break;
+    }
+  conf_rig_end (&rig);
+}
+
 /* ---- lists ---- */
+static void
+list_casts (ConfList *out, const TinyTarget *target)
+{
+  static const struct {
+    TinyDType from, to;
+    guint n_mantissa;
+  } rows[] = { { TINY_DTYPE_F32, TINY_DTYPE_F16, 23 },
+               { TINY_DTYPE_F32, TINY_DTYPE_BF16, 23 },
+               { TINY_DTYPE_F32, TINY_DTYPE_F64, 23 },
+               { TINY_DTYPE_F64, TINY_DTYPE_F32, 52 } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const ConfCase it
+        = { .run = run_casts, .args = { rows[i].from, rows[i].n_mantissa, rows[i].to } };
+    const guint32 both = TINY_DTYPE_BIT (rows[i].from) | TINY_DTYPE_BIT (rows[i].to);
+    const guint64 bit = TINY_INSTR_BIT (TINY_INSTR_CAST);
+    const char *from = tiny_dtype_to_string (rows[i].from),
+               *to = tiny_dtype_to_string (rows[i].to);
+    const char *limit = NULL;
+    if ((target->dtypes_storage & both) != both)
+      limit = "the target does not store it";
+    else if ((target->ops[rows[i].from] & target->ops[rows[i].to] & bit) == 0)
+      limit = "the target has no CAST of it";
+    else if ((target->flags & TINY_TARGET_REASSOCIATES) != 0)
+      limit = "the target takes floats for real numbers";
+    if (limit != NULL)
+      conf_list_absent (out, limit, "bits/cast-%s-%s", from, to);
+    else
+      conf_list_add (out, &it, "bits/cast-%s-%s", from, to);
+  }
+}
+
 static const char *
 find_bits_limit (const TinyTarget *target, TinyDType a, TinyDType b)
 {
@@ -370,4 +448,5 @@ conf_list_nested (ConfList *out, const TinyTarget *target)
   conf_list_add (out, &(const ConfCase){ .run = run_branches }, "nested/branches");
   list_turns (out, target);
   list_bits (out, target);
+  list_casts (out, target);
 }

@@ -166,6 +166,29 @@ test_ties (void)
   }
 }
 
+/* Numbers to cast from f32 lie about the largest of f16, on both sides of where it rounds to infinity, and between its
+ * subnormals. */
+static void
+test_narrow (void)
+{
+  gint64 values[N];
+  guint n_below = 0, n_above = 0, n_between = 0;
+  conf_data_fill (CONF_HUGE, TINY_OP_CAST, TINY_DTYPE_F32, 0, 7, values, N);
+  for (guint i = 0; i < N; i++) {
+    const double x = fabs (conf_to_double (values[i]));
+    n_below += x > 65504 && x < 65520;
+    n_above += x >= 65520 && x < 65536;
+  }
+  conf_data_fill (CONF_SUBNORMAL, TINY_OP_CAST, TINY_DTYPE_F32, 0, 7, values, N);
+  for (guint i = 0; i < N; i++) {
+    const double x = fabs (conf_to_double (values[i])) * 0x1p24;
+    n_between += x > 1 && x < 1024 && x != floor (x);
+  }
+  g_assert_cmpuint (n_below, >, 0);
+  g_assert_cmpuint (n_above, >, 0);
+  g_assert_cmpuint (n_between, >, 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -175,5 +198,6 @@ main (int argc, char **argv)
   g_test_add_func ("/sdk-conformance/data/operands", test_operands);
   g_test_add_func ("/sdk-conformance/data/all", test_all);
   g_test_add_func ("/sdk-conformance/data/ties", test_ties);
+  g_test_add_func ("/sdk-conformance/data/narrow", test_narrow);
   return g_test_run ();
 }
