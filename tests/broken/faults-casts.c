@@ -107,6 +107,43 @@ RULE (f8_of_large)
   return choose (r, is_within (r, s[0], 248), y, number (r, y, (double) NAN));
 }
 
+RULE (f16_subnormals_truncate)
+{
+  if (!converts (r, instr, s, BIT (F32), BIT (F16)))
+    return KEEP;
+  const Value y = truncated (r, instr, s, TINY_DTYPE_U16);
+  return choose (r, is_within (r, s[0], 0x1p-14), y, same (r, instr, s));
+}
+
+RULE (f16_infinite_early)
+{
+  if (!converts (r, instr, s, BIT (F32), BIT (F16)))
+    return KEEP;
+  /* Beyond the largest, and nearer to it than to the next there would be. */
+  const Value y = same (r, instr, s), least = number (r, s[0], 65504);
+  const Value beyond = op2 (r, OP (CMPLT), least, magnitude (r, s[0]));
+  return choose (r, beyond, op2 (r, OP (ADD), y, y), y);
+}
+
+RULE (f16_of_nan)
+{
+  if (!converts (r, instr, s, BIT (F32), BIT (F16)))
+    return KEEP;
+  /* Only the upper 10 bits of the payload are kept; where they are 0 it is an infinity. */
+  const Value y = same (r, instr, s), u = bits (r, TINY_DTYPE_U32, s[0]);
+  const Value kept = op2 (r, OP (AND), u, integer (r, u, 0x7fe000));
+  const Value is_lost = is_not (r, op2 (r, OP (CMPNE), kept, integer (r, u, 0)));
+  const Value infinite = op2 (r, OP (AND), is_nan (r, s[0]), is_lost);
+  return choose (r, infinite, number (r, y, (double) INFINITY), y);
+}
+
+RULE (float_to_u64_signed)
+{
+  if (!converts (r, instr, s, BIT (F32) | BIT (F64), BIT (U64)))
+    return KEEP;
+  return cast (r, TINY_DTYPE_U64, cast (r, TINY_DTYPE_I64, s[0]));
+}
+
 /* ---- integers ---- */
 RULE (int_to_float_truncates)
 {
@@ -286,6 +323,10 @@ static const Fault rows[] = {
   ROW ("bf16-of-nan", bf16_of_nan, "f32 to bf16 makes numbers of some NaNs", "rounding by adding to the bits", "numerics/cast-bf16/f32/*"),
   ROW ("f16-saturates", f16_saturates, "f32 to f16 overflows to 65504", "saturating conversions", "numerics/cast-f16/f32/*"),
   ROW ("f16-flushes", f16_flushes, "f32 to f16 gives no subnormals", "conversions that lack subnormals", "numerics/cast-f16/f32/*"),
+  ROW ("f16-subnormals-truncate", f16_subnormals_truncate, "f32 to a subnormal f16 rounds towards zero", "a second path for subnormals", "numerics/cast-f16/f32/*"),
+  ROW ("f16-inf-early", f16_infinite_early, "f32 from 65504 to 65520 to f16 is infinity", "overflow found before rounding", "numerics/cast-f16/f32/*"),
+  ROW ("f16-of-nan", f16_of_nan, "f32 to f16 makes infinities of some NaNs", "payloads cut short", "exec/bits/*"),
+  ROW ("float-u64-signed", float_to_u64_signed, "float to u64 goes through i64", "cvttss2si for both", "numerics/cast-u64/f*"),
   ROW ("f16-reads-flushed", f16_reads_flushed, "f16 to f32 reads subnormals as 0", "conversions that lack subnormals", "numerics/cast-f32/f16/*"),
   ROW ("f64-f16-twice", f64_to_f16_twice, "f64 to f16 rounds to f32 first", "processors without the direct conversion", "numerics/cast-f16/f64/*|numerics/cast-bf16/f64/*"),
   ROW ("f8-no-256", f8_of_large, "f8e4m3 has no numbers from 256 on", "its format taken for one with infinities", "numerics/cast-f8e4m3/f32/*"),

@@ -134,6 +134,47 @@ RULE (bits_of_subnormals)
   return choose (r, is_within (r, y, 0x1p-126), number (r, y, 0), y);
 }
 
+RULE (less_of_zeros)
+{
+  if (!is_data (r, instr, s, OP (CMPLT), BIT (F32)))
+    return KEEP;
+  /* Both zeros, and the first has the sign. */
+  const Value u = bits (r, TINY_DTYPE_U32, s[0]);
+  const Value negative = is_not (r, op2 (r, OP (CMPNE), u, integer (r, u, 0x80000000)));
+  const Value v = bits (r, TINY_DTYPE_U32, s[1]),
+              positive = is_not (r, op2 (r, OP (CMPNE), v, integer (r, v, 0)));
+  return op2 (r, OP (OR), same (r, instr, s), both (r, negative, positive));
+}
+
+RULE (sin_of_minus_zero)
+{
+  return is_data (r, instr, s, OP (SIN), BIT (F32)) ? without_minus_zero (r, same (r, instr, s))
+                                                    : KEEP;
+}
+
+RULE (recip_of_minus_zero)
+{
+  if (!is_data (r, instr, s, OP (RECIP), BIT (F32)))
+    return KEEP;
+  const Value x = without_minus_zero (r, s[0]);
+  return same (r, instr, &x);
+}
+
+RULE (sum_of_zeros)
+{
+  if (!is_data (r, instr, s, OP (ADD), BIT (F32)))
+    return KEEP;
+  return without_minus_zero (r, same (r, instr, s));
+}
+
+RULE (exp2_of_infinity)
+{
+  if (!is_data (r, instr, s, OP (EXP2), BIT (F32)))
+    return KEEP;
+  const Value zero = op2 (r, OP (SUB), s[0], s[0]); /* NaN of an infinity */
+  return op2 (r, OP (ADD), same (r, instr, s), zero);
+}
+
 /* ---- integers ---- */
 static Value
 if_count (Rewrite *r, const TinyInstr *instr, const Value *s, int64_t count, int64_t otherwise)
@@ -169,6 +210,31 @@ RULE (divide_exact)
   const Value is_exact = is_not (r, op2 (r, OP (CMPNE), rest, zero));
   const Value wrong = both (r, is_exact, op2 (r, OP (CMPLT), s[0], zero));
   return choose (r, wrong, op2 (r, OP (SUB), y, integer (r, y, 1)), y);
+}
+
+/* The least one divided by -1. */
+static Value
+is_least_by_minus_one (Rewrite *r, const Value *s)
+{
+  const Value least = integer (r, s[0], INT32_MIN), minus = integer (r, s[1], -1);
+  return both (r, is_not (r, op2 (r, OP (CMPNE), s[0], least)),
+               is_not (r, op2 (r, OP (CMPNE), s[1], minus)));
+}
+
+RULE (divide_least)
+{
+  if (!is_data (r, instr, s, OP (IDIV), BIT (I32)))
+    return KEEP;
+  const Value y = same (r, instr, s);
+  return choose (r, is_least_by_minus_one (r, s), integer (r, y, INT32_MAX), y);
+}
+
+RULE (mod_least)
+{
+  if (!is_data (r, instr, s, OP (MOD), BIT (I32)))
+    return KEEP;
+  const Value y = same (r, instr, s);
+  return choose (r, is_least_by_minus_one (r, s), integer (r, y, -1), y);
 }
 
 RULE (mod_positive)
@@ -240,10 +306,17 @@ static const Fault rows[] = {
   ROW ("recip-flushes", recip_of_large, "a quotient that is subnormal is 0, undeclared", "reciprocals without subnormals", "numerics/recip/f32/*|numerics/fdiv/f32/*"),
   ROW ("f32-f64-flushes", widening_of_subnormals, "f32 to f64 takes subnormals for 0", "cvtss2sd with DAZ", "numerics/cast-f64/f32/*"),
   ROW ("bitcast-flushes", bits_of_subnormals, "BITCAST of i32 to f32 takes subnormals for 0", "moves through a unit that flushes", "numerics/bitcast-f32/i32/*|exec/bits/*"),
+  ROW ("less-minus-0", less_of_zeros, "-0 < 0", "an order of all bits", "numerics/cmplt/f32/*"),
+  ROW ("sin-minus-0", sin_of_minus_zero, "SIN of -0 is 0", "reductions that add", "numerics/sin/f32/*"),
+  ROW ("recip-minus-0", recip_of_minus_zero, "1 / -0 is infinity with the other sign", "a zero that is a case of its own", "numerics/recip/f32/*"),
+  ROW ("add-minus-0", sum_of_zeros, "-0 + -0 is 0", "sums that begin at 0", "numerics/add/f32/*"),
+  ROW ("exp2-of-infinity", exp2_of_infinity, "EXP2 of infinities is NaN", "a fraction by a subtraction", "numerics/exp2/f32/*"),
   ROW ("shr-by-0", shift_by_none, "SHR of u32 by 0 is 0", "a shift left by 32 less the count", "numerics/shr/u32/*"),
   ROW ("shl-by-31", shift_by_most, "SHL of 32 bits by 31 is 0", "counts compared with one less than the width", "numerics/shl/?32/*"),
   ROW ("u64-shr-by-32", shift_by_word, "SHR of u64 by 32 is 0", "64 bits emulated in two words", "numerics/shr/u64/*"),
   ROW ("idiv-exact", divide_exact, "IDIV of a negative without a remainder is one too low", "a correction that comes too often", "numerics/idiv/i32/*"),
+  ROW ("idiv-least", divide_least, "the least i32 by -1 is the largest", "a saturating quotient", "numerics/idiv/i32/*"),
+  ROW ("mod-least", mod_least, "the least i32 leaves -1 when divided by -1", "a remainder of a quotient that saturates", "numerics/mod/i32/*"),
   ROW ("mod-positive", mod_positive, "MOD of signed integers is not negative", "remainders of magnitudes", "numerics/mod/i32/*"),
   ROW ("i64-idiv-by-f64", divide_by_double, "IDIV of i64 goes through f64", "processors without the division", "numerics/idiv/i64/*"),
   ROW ("i64-sub-borrow", sub_without_borrow, "SUB of 64 bits loses the borrow between words", "64 bits emulated in two words", "numerics/sub/?64/*"),

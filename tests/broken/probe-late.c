@@ -14,7 +14,7 @@ typedef struct {
   TinySpan spans[2]; /* both all of it */
 } Place;
 
-/* Adds 1 and its number to each word, or takes them away. */
+/* Adds 1 and its number to each word, or combines them by XOR. */
 static void
 launch (Place *self, TinyPluginProgram *program)
 {
@@ -36,7 +36,7 @@ probe_many_loads (Place *self, TinyPluginProgram *first)
   Rewrite *k = kernel_simple (self->probe, "late_other", N);
   for (uint32_t i = 0; i < k->n_instrs; i++)
     if (k->instrs[i].op == TINY_INSTR_ADD)
-      k->instrs[i].op = TINY_INSTR_SUB;
+      k->instrs[i].op = TINY_INSTR_XOR;
   const TinyLinear linear = kernel_linear (k);
   for (unsigned i = 0; i < 320; i++) {
     TinyPluginProgram *program = probe_load (self->probe, &linear);
