@@ -58,6 +58,12 @@ set_lanes (TinyTarget *target, uint32_t number)
 }
 
 static void
+set_registers (TinyTarget *target, uint32_t number)
+{
+  target->n_vector_registers = number;
+}
+
+static void
 set_params (TinyTarget *target, uint32_t number)
 {
   target->max_params = number;
@@ -127,16 +133,17 @@ static const struct {
   uint32_t most;
 } words[] = {
   { "ref", set_nothing, 0 },
-  { "groups", set_groups, 0 },          /* 256 items and 16 KiB of LOCAL memory */
-  { "items", set_items, MAX_GROUP },    /* of a group, along each axis and in all */
-  { "local", set_local, 1 << 20 },      /* bytes of LOCAL memory */
-  { "grid", set_grid, INT32_MAX },      /* groups along each axis */
-  { "lanes", set_lanes, MAX_LANES },    /* of vectors, which the core then uses */
-  { "params", set_params, MAX_PARAMS }, /* buffers of a program */
-  { "words", set_words, 0 },            /* dtypes of 32 bits only */
-  { "c", set_c, 0 },                    /* dtypes of C only: no floats below 32 bits */
-  { "f16", set_f16, 0 },                /* after "words": that one too */
-  { "least", set_least, 0 },            /* the ops that every target has */
+  { "groups", set_groups, 0 },             /* 256 items and 16 KiB of LOCAL memory */
+  { "items", set_items, MAX_GROUP },       /* of a group, along each axis and in all */
+  { "local", set_local, 1 << 20 },         /* bytes of LOCAL memory */
+  { "grid", set_grid, INT32_MAX },         /* groups along each axis */
+  { "lanes", set_lanes, MAX_LANES },       /* of vectors, which the core then uses */
+  { "registers", set_registers, 1 << 16 }, /* that the core makes use of */
+  { "params", set_params, MAX_PARAMS },    /* buffers of a program */
+  { "words", set_words, 0 },               /* dtypes of 32 bits only */
+  { "c", set_c, 0 },                       /* dtypes of C only: no floats below 32 bits */
+  { "f16", set_f16, 0 },                   /* after "words": that one too */
+  { "least", set_least, 0 },               /* the ops that every target has */
 };
 
 /* Applies one word of @length bytes. */
