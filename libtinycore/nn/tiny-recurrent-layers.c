@@ -185,7 +185,7 @@ find_wrong (Kind kind, GPtrArray *inputs, gint64 n_in, gboolean takes_lengths)
 static TinyTensor *
 find_wrong_time (Kind kind, gint64 n_times)
 {
-  enum { MOST_TIMES = 1 << 17 };
+  enum { MOST_TIMES = 1 << 14 };
   if (n_times < 1)
     return tiny_tensor_new_invalid ("%s: the sequence is empty", kind_names[kind]);
   if (n_times <= MOST_TIMES)
