@@ -111,6 +111,18 @@ def test_torch_save():
     checks.true(not os.path.exists(at("none.pt")) and not [name for name in os.listdir(FOLDER.name) if "writing" in name])
 
 
+def test_missing_folder():
+    """A file that cannot be made is named as the program named it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "missing", "f.pt")
+        try:
+            tinycore.save({"x": Tensor([1.0])}, path)
+        except FileNotFoundError as error:
+            checks.equal((error.filename, str(error)), (path, f"[Errno 2] No such file or directory: {path!r}"))
+        else:
+            raise AssertionError("a file in a folder that is not there")
+
+
 def test_places():
     """A file replaces what a link leads to and keeps its permissions; what is no file stays, and is named in an error."""
     states = {"a": Tensor([1.0, 2.0])}

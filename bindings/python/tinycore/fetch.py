@@ -64,7 +64,10 @@ def whole_file(path):
     if mode is not None and not stat.S_ISREG(mode):
         raise FileError(f"{path}: it is {'a folder' if stat.S_ISDIR(mode) else 'no regular file'}")
     beside = os.path.join(os.path.dirname(place), f".writing-{secrets.token_hex(8)}")
-    file, is_named = new_file(beside)
+    try:
+        file, is_named = new_file(beside)
+    except OSError as error:  # names what the caller named, not the file beside it
+        raise type(error)(error.errno, error.strerror, path) from None
     with file:
         try:
             if mode is not None:
