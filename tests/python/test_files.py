@@ -20,6 +20,7 @@ import struct
 import tarfile
 import tempfile
 import threading
+import tracemalloc
 import unittest.mock
 import zipfile
 
@@ -298,6 +299,22 @@ def test_legacy():
     for wrong in (Evil(), {"f": os.system}):
         checks.true("is not read" in str(checks.raises(ValueError, torch_load, saved(wrong, _use_new_zipfile_serialization=False))))
     checks.true(not os.path.exists(at("evil")))
+
+
+def test_size_in_a_pickle():
+    """A number of bytes in a pickle is no reason to ask for so much memory."""
+    def archive(pickled):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as out:
+            out.writestr("archive/data.pkl", pickled)
+        return buffer.getvalue()
+    whole = pickle.dumps({"b": bytearray(b"abc")}, 5)
+    checks.equal(torch_load(archive(whole)), {"b": bytearray(b"abc")})
+    at_size = whole.index(b"\x96\3") + 1
+    tracemalloc.start()
+    checks.raises(ValueError, torch_load, archive(whole[:at_size] + (1 << 28).to_bytes(8, "little") + whole[at_size + 8:]))
+    checks.true(tracemalloc.get_traced_memory()[1] < 1 << 24)
+    tracemalloc.stop()
 
 
 def test_damaged():

@@ -391,6 +391,16 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
 
     dispatch[pickle.BUILD[0]] = load_build
 
+    def load_bytearray8(self):
+        """Memory is asked for once the bytes are there."""
+        size = int.from_bytes(self.read(8), "little")
+        data = bytearray(self.read(size))
+        if len(data) != size:
+            raise EOFError(f"{size} bytes are wanted, {len(data)} are there")
+        self.append(data)
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+
     def persistent_load(self, pid):
         kind, dtype, key, place, count, *view = pid
         if kind != "storage" or dtype not in dtypes.all or not isinstance(count, int) or count < 0 or view not in ([], [None]):
