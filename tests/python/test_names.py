@@ -162,6 +162,18 @@ def test_files_follow_the_umask():
         os.umask(before)
 
 
+def test_clip_of_what_is_not_finite():
+    """A norm that is no number is an error where that is asked for, and gradients stay what they were."""
+    for bad in (float("nan"), float("inf")):
+        p = Tensor([1.0, 2.0], requires_grad=True)
+        (p * Tensor([3.0, bad])).sum().backward()
+        checks.raises(RuntimeError, nn.utils.clip_grad_norm_, [p], 1.0, error_if_nonfinite=True)
+        checks.equal(str(p.grad.tolist()), str([3.0, bad]))
+    p = Tensor([1.0], requires_grad=True)
+    (p * 3).sum().backward()
+    checks.equal((nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True).item(), round(p.grad.item(), 4)), (3.0, 1.0))
+
+
 def test_backward_twice():
     """A second backward() adds the gradients once more, and says that it is one where it cannot."""
     p = Tensor([1.0, 2.0], requires_grad=True)

@@ -2,6 +2,8 @@
 """Changes of gradients between backward() and step(), to parameters as one vector, and to a module's tensors before each forward()."""
 from __future__ import annotations
 
+from math import isfinite
+
 from ...context import no_grad
 from ...errors import call, checked, explain_all
 from ...library import Tiny
@@ -16,9 +18,18 @@ def with_gradients(parameters):
     return [one for one in parameters if one.grad is not None]
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type=2.0):
-    """Scales gradients down so that their norm together is @max_norm at most; gives what it was."""
-    return checked(Tiny.clip_grad_norm(with_gradients(parameters), max_norm, norm_type))
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type=2.0, error_if_nonfinite=False):
+    """Scales gradients down so that their norm together is @max_norm at most; gives what it was. @error_if_nonfinite: a norm that is infinite or NaN is an
+    error, which has to wait for it and changes no gradient."""
+    found = with_gradients(parameters)
+    if error_if_nonfinite:
+        kept = [one.grad.detach().clone().realize() for one in found]
+    norm = checked(Tiny.clip_grad_norm(found, max_norm, norm_type))
+    if error_if_nonfinite and not isfinite(norm.item()):
+        for one, grad in zip(found, kept):
+            one.grad.assign(grad)
+        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}: clip with error_if_nonfinite=False, or leave out this step")
+    return norm
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float):
