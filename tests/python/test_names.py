@@ -174,6 +174,16 @@ def test_clip_of_what_is_not_finite():
     checks.equal((nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True).item(), round(p.grad.item(), 4)), (3.0, 1.0))
 
 
+def test_what_the_page_says_of_copies_and_singular_matrices():
+    a = np.ones(2, dtype=np.float32)
+    x = tinycore.from_numpy(a)
+    a[0] = x.numpy()[1:][0] = 5
+    checks.equal((x.tolist(), nn.BatchNorm2d(2).training, tinycore.arange(3).dtype.name), ([1.0, 1.0], False, "int32"))
+    ones = Tensor([[1.0, 1.0], [1.0, 1.0]])
+    for found in (tinycore.linalg.inv(ones), tinycore.linalg.solve(ones, ones), tinycore.linalg.cholesky(-ones)):
+        assert np.isnan(found.numpy()).any()
+
+
 def test_backward_twice():
     """A second backward() adds the gradients once more, and says that it is one where it cannot."""
     p = Tensor([1.0, 2.0], requires_grad=True)
