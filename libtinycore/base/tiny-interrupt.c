@@ -10,7 +10,7 @@
 #include "base/interrupt-check.h"
 #include "base/tiny-error.h"
 
-enum { EVERY_US = 100000 };
+enum { EVERY_US = 25000 };
 
 typedef struct {
   TinyInterruptFunction check;

@@ -27,7 +27,7 @@ enum {
   /* Memory that may wait for a sweep while something is recorded; else it goes at once. */
   SWEEP_BYTES = 4 << 20,
   FORK_WAIT_MS = 10000, /* for who computes while another thread forks */
-  WAIT_NS = 100000000,  /* for the lock, before it is asked again whether to stop */
+  WAIT_NS = 50000000,   /* for the lock, before it is asked again whether to stop */
 };
 #define FIRST_ATTACHED ((gint64) 1 << 8) /* smaller numbers are rules of our own */
 

@@ -101,6 +101,16 @@ points_run (ConfRig *rig, const ConfSubject *subject, Points *self, const Points
           break;
 }
 
+/* Both outputs; returns the input. */
+static guint32
+emit_params (ConfScript *s, guint32 outs[2])
+{
+  conf_script_set_grid (s, 0, N);
+  for (guint b = 0; b < 2; b++)
+    outs[b] = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
+  return conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_READ, N);
+}
+
 static guint32
 emit_less (ConfScript *s, guint32 i, gint64 most)
 {
@@ -122,11 +132,7 @@ run_gates (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   if (!conf_rig_begin (&rig, trial, subject, "two_gates"))
     return;
   ConfScript *s = &rig.script;
-  guint32 outs[2];
-  conf_script_set_grid (s, 0, N);
-  for (guint b = 0; b < 2; b++)
-    outs[b] = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
-  guint32 in = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_READ, N);
+  guint32 outs[2], in = emit_params (s, outs);
   guint32 i = conf_emit_index (s, 0);
   guint32 five = conf_emit_int (s, TINY_DTYPE_U32, 5),
           nine = conf_emit_int (s, TINY_DTYPE_U32, 9);
@@ -156,11 +162,7 @@ run_branches (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self
   if (!conf_rig_begin (&rig, trial, subject, "nested_branches"))
     return;
   ConfScript *s = &rig.script;
-  guint32 outs[2];
-  conf_script_set_grid (s, 0, N);
-  for (guint b = 0; b < 2; b++)
-    outs[b] = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
-  guint32 in = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_READ, N);
+  guint32 outs[2], in = emit_params (s, outs);
   guint32 i = conf_emit_index (s, 0), x = CONF_EMIT (s, LOAD, U32, in, i);
   guint32 low = emit_less (s, i, 40), middle = emit_more (s, i, 20),
           high = emit_more (s, i, 50);

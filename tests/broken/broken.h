@@ -51,6 +51,12 @@ typedef struct {
 } Inside;
 extern Inside inside;
 
+static inline int
+launches (const TinyCommand *command)
+{
+  return command->type == TINY_COMMAND_DISPATCH;
+}
+
 /* What stands in for init() or open() calls these for the backend inside. */
 TinyStatus inside_init (const TinyHost *host, TinyPluginError *error);
 TinyStatus inside_open (const char *id,

@@ -6,12 +6,6 @@
 
 #include "broken.h"
 
-static int
-launches (const TinyCommand *command)
-{
-  return command->type == TINY_COMMAND_DISPATCH;
-}
-
 /* ---- arguments ---- */
 
 /* Submits a copy of which @change may write the spans and variables of every dispatch. */

@@ -7,12 +7,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int
-launches (const TinyCommand *command)
-{
-  return command->type == TINY_COMMAND_DISPATCH;
-}
-
 /* ---- several commands of one submission ---- */
 /* Submits the commands of @submit as @change leaves them. */
 static TinyStatus

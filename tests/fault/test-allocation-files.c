@@ -9,6 +9,7 @@
 #include <link.h>
 #include <zlib.h>
 
+#include "../record-sum.h"
 #include "allocation.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-cache.h"
@@ -325,20 +326,6 @@ test_bundle (void)
 /* ---- records ---- */
 /* The words before the bytes of a frame. */
 enum { KIND, CALL, N_BYTES, CHECK, HEAD_CHECK, HEAD_WORDS };
-
-/* FNV-1a of whole words, as records have it. */
-static guint64
-sum_words (const void *data, gsize size)
-{
-  guint64 sum = G_GUINT64_CONSTANT (0xcbf29ce484222325);
-  for (gsize i = 0; i < size; i += 8) {
-    guint64 word;
-    memcpy (&word, (const guint8 *) data + i, sizeof word);
-    sum = (sum ^ GUINT64_FROM_LE (word)) * G_GUINT64_CONSTANT (0x100000001b3);
-    sum ^= sum >> 32;
-  }
-  return sum;
-}
 
 static void
 add_frame (GByteArray *file, guint kind, guint64 call, const void *data, gsize n)

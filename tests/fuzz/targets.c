@@ -11,6 +11,7 @@
 
 #include <gio/gio.h>
 
+#include "../record-sum.h"
 #include "codegen/tiny-codegen.h"
 #include "io/tiny-idx.h"
 #include "io/tiny-safetensors.h"
@@ -292,20 +293,6 @@ read_elf (const guint8 *data, gsize size)
 enum { KIND, CALL, N_BYTES, CHECK, HEAD_CHECK, HEAD_WORDS, DIGEST_BYTES = 33 };
 
 #define LETTERS G_GUINT64_CONSTANT (0x6161616161616161)
-
-/* FNV-1a of whole words, as records have it. */
-static guint64
-sum_words (const void *data, gsize size)
-{
-  guint64 sum = G_GUINT64_CONSTANT (0xcbf29ce484222325);
-  for (gsize i = 0; i < size; i += 8) {
-    guint64 word;
-    memcpy (&word, (const guint8 *) data + i, sizeof word);
-    sum = (sum ^ GUINT64_FROM_LE (word)) * G_GUINT64_CONSTANT (0x100000001b3);
-    sum ^= sum >> 32;
-  }
-  return sum;
-}
 
 static void
 add_word (GByteArray *out, guint64 word)
