@@ -86,15 +86,15 @@ def main():
     options = parser.parse_args()
     found = tests_of(options.build)
     parts = parts_of(found)
-    if options.turn == "list":
-        for i, (name, _, tests) in enumerate(parts):
-            print(f"{i}: {name}\n  " + "\n  ".join(tests))
-        return 0
     endless = [name for rows in found.values() for name, timeout in rows if not 0 < timeout < MINUTES * 60]
     if endless:
         print(f"rotation: these could hang unseen, as their time-outs are not below {MINUTES} minutes: "
               + " ".join(endless), file=sys.stderr)
         return 1
+    if options.turn == "list":
+        for i, (name, _, tests) in enumerate(parts):
+            print(f"{i}: {name}\n  " + "\n  ".join(tests))
+        return 0
     name, suite, tests = parts[(turn_of_commit() if options.turn is None else int(options.turn)) % len(parts)]
     if not tests:
         print(f"rotation: {name} has no tests", file=sys.stderr)

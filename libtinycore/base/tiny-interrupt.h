@@ -27,7 +27,7 @@ typedef gboolean (*TinyInterruptFunction) (gpointer user_data);
  * @user_data: for @check
  * @destroy: (nullable): called with @user_data when @check is not asked any more
  *
- * Has @check asked about ten times a second while this thread schedules, compiles and computes. Where it says so, that
+ * Has @check asked some forty times a second while this thread schedules, compiles and computes. Where it says so, that
  * fails with %TINY_ERROR_INTERRUPTED: all tensors are as they were before, and the same can be asked for again. It is for
  * languages whose handlers of signals run only between calls. C programs cancel the thread's own #GCancellable (see
  * g_cancellable_push_current()), which the library looks at likewise; that fails with %G_IO_ERROR_CANCELLED.
