@@ -5,6 +5,7 @@
  * What is asked for, and what reads the old contents of memory that is written by it, is one request, of which there may be
  * a plan already (tiny-request.c). What was realised then replaces the expression in every root that shares it
  * (tiny-replace.c). While threads record, what is another recording's, or none's, is realised as such, before the rest. */
+#include "base/interrupt-check.h"
 #include "base/tiny-timing.h"
 #include "engine/keep-computed.h"
 #include "engine/runtime-private.h"
@@ -320,10 +321,43 @@ tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error)
   return good;
 }
 
+/* Assigns all that waits and can be computed, one by one. The rest waits on, and is an error of who asks for it. */
+static gboolean
+realize_each (GError **error)
+{
+  g_autoptr (GArray) waiting = list_waiting ();
+  g_autofree TinyRoot *kept = g_new0 (TinyRoot, waiting->len);
+  guint n = 0;
+  gboolean goes_on = TRUE;
+  for (guint i = 0; i < waiting->len; i++) {
+    const Waiting *one = &g_array_index (waiting, Waiting, i);
+    if (one->source->op == TINY_OP_ASSIGN && one->owner == 0)
+      tiny_runtime_add_root (&kept[n++], one->source);
+  }
+  for (guint i = 0; i < n && goes_on; i++) {
+    g_autoptr (GError) failed = NULL;
+    TinyRoot *root = &kept[i];
+    goes_on = realize_wanted (&(Wanted){ &root, 1, NULL, FALSE }, &failed)
+              || !tiny_interrupt_is_error (failed);
+    if (!goes_on)
+      g_propagate_error (error, g_steal_pointer (&failed));
+  }
+  for (guint i = 0; i < n; i++)
+    tiny_runtime_remove_root (&kept[i]);
+  return goes_on;
+}
+
 gboolean
 tiny_runtime_realize_readers (GHashTable *written, gboolean and_assignments, GError **error)
 {
-  return realize_wanted (&(Wanted){ NULL, 0, written, and_assignments }, error);
+  g_autoptr (GError) failed = NULL;
+  if (realize_wanted (&(Wanted){ NULL, 0, written, and_assignments }, &failed))
+    return TRUE;
+  /* Assignments of a recording are its own to answer for. */
+  if (and_assignments && tiny_recorders_get_own () == 0 && !tiny_interrupt_is_error (failed))
+    return realize_each (error) && realize_wanted (&(Wanted){ NULL, 0, written, FALSE }, error);
+  g_propagate_error (error, g_steal_pointer (&failed));
+  return FALSE;
 }
 
 gboolean

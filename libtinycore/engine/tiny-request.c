@@ -18,15 +18,18 @@
 #include "ir/tiny-shape.h"
 
 enum { MAX_PLANS = 512 }; /* plans kept; the oldest use goes first */
+gsize tiny_request_most_bytes = (gsize) 256 << 20;
 
 typedef struct {
   TinyDigest digest;
   TinyPlan *plan;
   guint64 last_use;
+  gsize n_bytes;
 } CachedPlan;
 
 static GHashTable *plans; /* TinyDigest → CachedPlan, under the runtime's lock */
 static guint64 use_count;
+static gsize n_plan_bytes;
 
 static guint
 digest_hash (gconstpointer key)
@@ -44,6 +47,7 @@ static void
 cached_plan_free (gpointer data)
 {
   CachedPlan *cached = data;
+  n_plan_bytes -= cached->n_bytes;
   tiny_plan_free (cached->plan);
   g_free (cached);
 }
@@ -486,10 +490,13 @@ tiny_request_find_plan (TinyRequest *request, GError **error)
   TinyPlan *plan = sink != NULL ? tiny_plan_new (graph, sink, request->constants, error) : NULL;
   if (plan == NULL)
     return NULL;
-  if (g_hash_table_size (plans) >= MAX_PLANS)
+  while (g_hash_table_size (plans) > 0
+         && (g_hash_table_size (plans) >= MAX_PLANS || n_plan_bytes > tiny_request_most_bytes))
     drop_oldest_plan ();
   cached = g_new0 (CachedPlan, 1);
-  *cached = (CachedPlan){ request->digest, plan, ++use_count };
+  *cached = (CachedPlan){ request->digest, plan, ++use_count,
+                          tiny_graph_get_n_bytes (tiny_plan_get_schedule (plan)->graph) };
+  n_plan_bytes += cached->n_bytes;
   g_hash_table_insert (plans, &cached->digest, cached);
   return plan;
 }

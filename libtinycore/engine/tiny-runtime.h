@@ -92,7 +92,8 @@ gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoun
  *
  * Errors: those of scheduling, compiling and running; roots are unchanged then. */
 gboolean tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error);
-/* Realises every root that was assigned to and is not computed yet: for this thread's recording where there is one, else for none. */
+/* Realises every root that was assigned to and is not computed yet: for this thread's recording where there is one, else for
+ * none. What cannot be computed then waits on, and is an error of who asks for it. */
 gboolean tiny_runtime_realize_assignments (GError **error);
 
 /* The name of the device that tensors are made on when none is named (DEV=…, opened on first use);

@@ -4,6 +4,7 @@
  * backend. */
 #include "base/tiny-env.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-request.h"
 #include "ir/tiny-shape.h"
 #include "realize.h"
 
@@ -209,6 +210,38 @@ test_large (void)
   tiny_runtime_unlock ();
 }
 
+/* How many schedules four sums of cubes and of fourth powers in turn take. */
+static guint64
+count_alternating (void)
+{
+  TinyCounters before, after;
+  tiny_runtime_get_counters (&before);
+  for (guint i = 0; i < 4; i++) {
+    TinyGraph *g = tiny_runtime_get_graph ();
+    TinyNode *x = node_of_floats ((float[]){ 1, 2, 3 }, (gint64[]){ 1, 3 }, 2);
+    TinyNode *power = tiny_node_binary (g, TINY_OP_MUL, x, x);
+    assert_sum (tiny_node_binary (g, TINY_OP_MUL, power, i % 2 == 0 ? x : power),
+                i % 2 == 0 ? 36 : 98);
+  }
+  tiny_runtime_get_counters (&after);
+  return after.n_schedules - before.n_schedules;
+}
+
+/* Kept plans have a bound in bytes: the oldest use goes first, and the newest stays. */
+static void
+test_most_bytes (void)
+{
+  const gsize most = tiny_request_most_bytes;
+  tiny_runtime_lock ();
+  g_assert_cmpuint (count_alternating (), ==, 2);
+  g_assert_cmpuint (count_alternating (), ==, 0);
+  tiny_request_most_bytes = 0;
+  assert_sum (node_of_floats ((float[]){ 1, 2, 3 }, (gint64[]){ 1, 3 }, 2), 6);
+  g_assert_cmpuint (count_alternating (), ==, 4);
+  tiny_request_most_bytes = most;
+  tiny_runtime_unlock ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -222,6 +255,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/plans/nan", test_nan);
   g_test_add_func ("/engine/plans/large", test_large);
   g_test_add_func ("/engine/plans/runs", test_runs);
+  g_test_add_func ("/engine/plans/most-bytes", test_most_bytes);
   add_row_tests ("/engine/plans/no-runs", NULL, G_N_ELEMENTS (parts), test_no_run);
   return g_test_run ();
 }

@@ -3,6 +3,7 @@
  * test-recording.c: a replay runs the kernels that the plain step runs: what a recorded function leaves takes no more work
  * than itself, and what it replaces is let go of. */
 #include <math.h>
+#include <string.h>
 #include <tiny.h>
 
 #include "../default-device.h"
@@ -182,6 +183,29 @@ test_fresh (gconstpointer trains)
   g_assert_cmpuint (first.n_schedules - before.n_schedules, <=, 2);
 }
 
+/* An assignment that waits and can never be made fails who reads it, and neither the recording nor what else waits. */
+static void
+test_hopeless (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) hopeless = wave (0.5), waits = wave (0.25), x = wave (1);
+  TinyTensor *nowhere = tiny_tensor_to (wave (0.5), "NULL");
+  g_assert_true (tiny_tensor_assign (
+      hopeless, tiny_tensor_to (tiny_tensor_sin (nowhere), tiny_tensor_get_device (x)), NULL));
+  g_assert_true (tiny_tensor_assign (waits, tiny_tensor_add_number (waits, 1), NULL));
+  g_autoptr (TinyJit) jit = tiny_jit_new (scale, x, NULL, 1);
+  for (guint i = 0; i < 3; i++) {
+    TinyTensor *output;
+    tiny_jit_call (jit, &x, 1, &output, &error);
+    g_assert_no_error (error);
+  }
+  g_assert_true (tiny_tensor_is_realized (waits));
+  g_assert_null (tiny_tensor_get_data (hopeless, &error));
+  g_assert_nonnull (strstr (error->message, "runs nothing"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -190,5 +214,6 @@ main (int argc, char **argv)
   g_test_add_data_func ("/nn/recording/fresh/forward", NULL, test_fresh);
   g_test_add_data_func ("/nn/recording/fresh/training", "trains", test_fresh);
   g_test_add_func ("/nn/recording/one-schedule", test_one_schedule);
+  g_test_add_func ("/nn/recording/hopeless", test_hopeless);
   return g_test_run ();
 }
