@@ -8,6 +8,7 @@
 #include "base/tiny-macros.h"
 #include "base/tiny-progress.h"
 #include "base/tiny-settings.h"
+#include "base/tiny-version.h"
 #include "ir/tiny-dtype.h"
 #include "engine/tiny-counters.h"
 #include "engine/tiny-devices.h"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Names that tinygrad or PyTorch has mean here what they mean there; where the two differ, docs/names.md says which is meant."""
 import os
+import pathlib
 import pydoc
+import re
 import subprocess
 import sys
 import tempfile
@@ -146,6 +148,11 @@ def test_sums_of_integers():
         if hasattr(torch, of) and of != "uint16":
             checks.equal(torch.ones(2, dtype=getattr(torch, of)).sum().dtype, torch.int64)
     checks.equal(Tensor([2**31 - 1, 1]).sum().item(), -2**31)
+
+
+def test_version():
+    released = (pathlib.Path(__file__).parents[2] / "meson.build").read_text()
+    checks.equal(tinycore.__version__, re.search(r"^  version: '([^']*)'", released, re.M)[1])
 
 
 def test_files_follow_the_umask():

@@ -17,11 +17,13 @@ from .device import Device, device
 from .dtypes import DType, DType as dtype, dtypes
 from .errors import TinyError
 from .jit import JitError, TinyJit
+from .library import Tiny as _library
 from .tensor import Tensor
 from .variable import Variable
 
 __all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "backends", "cuda",
            "distributions", "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+__version__ = _library.get_version()
 OWN = ("gradient", "lu", "pow", "svd")  # functions of PyTorch's, of which tensors have methods that mean something else
 CONSTANTS = {"pi": pi, "e": e, "inf": inf, "nan": nan, "newaxis": None, **dict.fromkeys(("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))}
 # Loaded when they are used: a first result is sooner.
