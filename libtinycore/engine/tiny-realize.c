@@ -27,27 +27,6 @@ is_only_writer (const TinyNode *node, GHashTable *written)
                 == node;
 }
 
-/* @written: TinyBuffer → the ASSIGN that alone is asked for and writes to it, if there is one. */
-static gboolean
-reads_any (TinyNode *value, GHashTable *written, TinyGraph *graph)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &value, 1);
-  g_autofree gboolean *is_read = g_new0 (gboolean, order->len);
-  gboolean reads = FALSE;
-  is_read[value->place] = TRUE;
-  for (guint i = order->len; i-- > 0;) {
-    TinyNode *node = order->pdata[i];
-    if (tiny_request_is_placeholder (node))
-      return FALSE;
-    if (node->op == TINY_OP_BUFFER && is_read[i])
-      reads = reads || g_hash_table_contains (written, tiny_runtime_get_buffer (node));
-    const gboolean goes_on = is_read[i] && !is_only_writer (node, written);
-    for (guint s = 0; goes_on && s < node->n_sources; s++)
-      is_read[node->sources[s]->place] = TRUE;
-  }
-  return reads;
-}
-
 /* What @root is made of by movement alone; NULL where that is memory, or what another root gave already. */
 static TinyNode *
 find_source (TinyNode *root, guint32 seen)
@@ -96,14 +75,44 @@ list_waiting (void)
   return all;
 }
 
-/* What has to be computed before memory that is @written changes, for it is made of its old contents by arithmetic; or NULL. */
-static TinyNode *
-find_reader (const Waiting *one, GHashTable *written)
+enum { FACT_READS = 1, FACT_STANDS_FOR = 2 };
+
+/* By place in the order of all that waits, which holds until another is made: which of it reads memory that is @written, a
+ * table from TinyBuffer to the ASSIGN that alone is asked for and writes to it, if there is one; and which is made of what
+ * stands for others, and has no value. */
+static guint8 *
+find_reading (const GArray *waiting, GHashTable *written)
 {
-  TinyGraph *graph = tiny_runtime_get_graph ();
-  if (one->source->op == TINY_OP_ASSIGN) /* what it writes over is its own */
-    return reads_any (one->source->sources[1], written, graph) ? one->source : NULL;
-  return reads_any (one->node, written, graph) ? one->node : NULL;
+  g_autoptr (GPtrArray) nodes = g_ptr_array_sized_new (waiting->len);
+  for (guint i = 0; i < waiting->len; i++)
+    g_ptr_array_add (nodes, g_array_index (waiting, Waiting, i).node);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      tiny_runtime_get_graph (), (TinyNode *const *) nodes->pdata, nodes->len);
+  guint8 *facts = g_new0 (guint8, order->len + 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_BUFFER
+        && g_hash_table_contains (written, tiny_runtime_get_buffer (node)))
+      facts[i] = FACT_READS;
+    for (guint s = 0; s < node->n_sources; s++)
+      facts[i] |= facts[node->sources[s]->place];
+    if (tiny_request_is_placeholder (node))
+      facts[i] |= FACT_STANDS_FOR;
+    if (is_only_writer (node, written))
+      facts[i] &= (guint8) ~FACT_READS;
+  }
+  return facts;
+}
+
+/* What has to be computed before memory changes that it is made of by arithmetic; or NULL. An assignment writes over its own. */
+static TinyNode *
+find_reader (const Waiting *one, const guint8 *facts)
+{
+  const gboolean is_assign = one->source->op == TINY_OP_ASSIGN;
+  const TinyNode *value = is_assign ? one->source->sources[1] : one->node;
+  if (facts[value->place] != FACT_READS)
+    return NULL;
+  return is_assign ? one->source : one->node;
 }
 
 /* What is written to memory that is there is the value of the assignment, in whatever shape it is seen. */
@@ -159,9 +168,10 @@ add_readers_of_old_values (TinyRequest *request)
       return;
     if (waiting == NULL)
       waiting = list_waiting ();
+    g_autofree guint8 *facts = find_reading (waiting, assigned);
     for (guint i = 0; i < waiting->len; i++) {
       const Waiting *one = &g_array_index (waiting, Waiting, i);
-      TinyNode *reader = find_reader (one, assigned);
+      TinyNode *reader = find_reader (one, facts);
       if (reader != NULL)
         add_node (request, reader, one->owner);
     }
@@ -230,13 +240,16 @@ list_nodes (const Wanted *self, TinyRequest *request)
     add_node (request, self->roots[i]->node, is_other ? owner : tiny_recorders_get_target ());
   }
   g_autoptr (GArray) waiting = self->written != NULL ? list_waiting () : NULL;
+  g_autofree guint8 *facts = waiting != NULL && g_hash_table_size (self->written) > 0
+                                 ? find_reading (waiting, self->written)
+                                 : NULL;
   for (guint i = 0; waiting != NULL && i < waiting->len; i++) {
     const Waiting *one = &g_array_index (waiting, Waiting, i);
     TinyNode *node = NULL;
     if (self->assigns && one->source->op == TINY_OP_ASSIGN && one->owner == own)
       node = one->source;
-    else if (g_hash_table_size (self->written) > 0)
-      node = find_reader (one, self->written);
+    else if (facts != NULL)
+      node = find_reader (one, facts);
     if (node != NULL)
       add_node (request, node, one->owner);
   }
