@@ -301,6 +301,8 @@ main (int argc, char **argv)
   static const guint32 grids[][3] = { { 1, 1, 1 },   { 63, 1, 1 },    { 5, 7, 3 },
                                       { 1, 1, 300 }, { 70000, 3, 1 }, { 1, 5000000, 1 } };
   g_test_init (&argc, &argv, NULL);
+  if (!device_is_there ())
+    return 0;
   webgpu_open (&rig);
   g_test_add_func ("/plugins-webgpu/device/parts", test_parts);
   g_test_add_func ("/plugins-webgpu/device/within", test_within);

@@ -3,6 +3,7 @@
  * webgpu-harness.h: scripts run on the built WebGPU plugin, by the source that the core renders. */
 #pragma once
 
+#include "../../device-there.h"
 #include "../sdk-reference/ref-harness.h"
 #include "render/tiny-render.h"
 
