@@ -88,7 +88,7 @@ check_name (const char *name, GError **error)
 static GBytes *
 read_data (struct archive *archive, const char *name, gsize *room, GError **error)
 {
-  g_auto (TinyVector) data = { NULL, 0, 0 };
+  g_auto (TinyVector) data = { NULL };
   for (;;) {
     gpointer at = tiny_vector_reserve (&data, CHUNK);
     if (at == NULL) {

@@ -29,13 +29,16 @@ tiny_memory_try (gsize n_bytes, const char *what, GError **error)
 gpointer
 tiny_vector_reserve (TinyVector *self, gsize n_bytes)
 {
-  if (n_bytes > G_MAXSIZE / 2 - self->n_bytes)
+  self->is_short = self->is_short || n_bytes > G_MAXSIZE / 2 - self->n_bytes;
+  if (self->is_short)
     return NULL;
   if (self->n_bytes + n_bytes > self->room || self->data == NULL) {
     const gsize room = MAX (MAX (self->room * 2, self->n_bytes + n_bytes), FIRST_ROOM);
     guint8 *data = g_try_realloc (self->data, room);
-    if (data == NULL)
+    if (data == NULL) {
+      self->is_short = TRUE;
       return NULL;
+    }
     self->data = data;
     self->room = room;
   }
@@ -57,8 +60,12 @@ tiny_vector_append (TinyVector *self, gconstpointer data, gsize n_bytes)
 GBytes *
 tiny_vector_steal_bytes (TinyVector *self)
 {
-  GBytes *bytes = g_bytes_new_take (self->data, self->n_bytes);
-  *self = (TinyVector){ NULL, 0, 0 };
+  GBytes *bytes = NULL;
+  if (self->is_short)
+    g_free (self->data);
+  else
+    bytes = g_bytes_new_take (self->data, self->n_bytes);
+  *self = (TinyVector){ NULL };
   return bytes;
 }
 
@@ -66,5 +73,5 @@ void
 tiny_vector_clear (TinyVector *self)
 {
   g_free (self->data);
-  *self = (TinyVector){ NULL, 0, 0 };
+  *self = (TinyVector){ NULL };
 }

@@ -18,13 +18,14 @@ gboolean tiny_memory_fail (gsize n_bytes, const char *what, GError **error);
 typedef struct {
   guint8 *data;
   gsize n_bytes, room;
+  gboolean is_short; /* there was no memory for some, and none were added since */
 } TinyVector;
 
-/* FALSE: there is no memory, and the bytes are what they were. */
+/* FALSE: the vector is short, and the bytes are what they were. Who adds many may look at the end. */
 gboolean tiny_vector_append (TinyVector *self, gconstpointer data, gsize n_bytes);
-/* Room for @n_bytes more at the end, which count when @n_bytes is increased; NULL: there is no memory. */
+/* Room for @n_bytes more at the end, which count when @n_bytes is increased; NULL: the vector is short. */
 gpointer tiny_vector_reserve (TinyVector *self, gsize n_bytes);
-/* (transfer full): the bytes, of which none are left. */
+/* (transfer full): the bytes, of which none are left; NULL: the vector was short. */
 GBytes *tiny_vector_steal_bytes (TinyVector *self);
 void tiny_vector_clear (TinyVector *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyVector, tiny_vector_clear)

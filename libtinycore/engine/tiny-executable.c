@@ -300,7 +300,7 @@ store_on_disk (Job *job)
   TINY_TIMED ("engine", "cache write");
   gsize size;
   const guint8 *data = g_bytes_get_data (job->code.binary, &size);
-  g_auto (TinyVector) whole = { NULL, 0, 0 };
+  g_auto (TinyVector) whole = { NULL };
   if (!tiny_vector_append (&whole, &job->code.head, sizeof (TinyCodeHead))
       || !tiny_vector_append (&whole, data, size))
     return; /* it is made anew another time */

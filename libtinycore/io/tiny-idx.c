@@ -149,7 +149,7 @@ to_host_order (guint8 *data, gsize n_bytes, gsize size)
 static gboolean
 read_elements (Stream *self, TinyIdx *idx, gsize n_bytes, GError **error)
 {
-  g_auto (TinyVector) data = { NULL, 0, 0 };
+  g_auto (TinyVector) data = { NULL };
   guint8 chunk[65536];
   while (data.n_bytes < n_bytes) {
     gssize got = read_some (self, chunk, MIN (sizeof chunk, n_bytes - data.n_bytes), error);
