@@ -20,5 +20,8 @@ enum {
  * "ready", "case", "absent", "end", "result", "error" of cases; "rung", "gap", "top" of the ladder. NULL with
  * %TINY_ERROR_FORMAT. */
 JsonNode *conf_answer_parse (const char *line, gsize size, GError **error);
+/* One line as a result that a run has kept, of a case that passed or ended in any other way. NULL with
+ * %TINY_ERROR_FORMAT. */
+JsonNode *conf_answer_parse_kept (const char *line, gsize size, GError **error);
 
 G_END_DECLS

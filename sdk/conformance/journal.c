@@ -2,7 +2,7 @@
  *
  * journal.c: a line of JSON for each finished case, in a file whose name is a digest of all that a
  * result depends on. A line that is not whole, the last one of a run that was killed, counts as
- * none. */
+ * none, and so does one that is no result. */
 #include "journal.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/tiny-env.h"
+#include "answer.h"
 #include "elf-note.h"
 
 struct ConfJournal {
@@ -73,17 +74,17 @@ read_results (const char *path)
   GHashTable *out = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
                                            (GDestroyNotify) json_object_unref);
   g_autofree char *text = NULL;
-  if (!g_file_get_contents (path, &text, NULL, NULL))
+  gsize size;
+  if (!g_file_get_contents (path, &text, &size, NULL))
     return out;
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  for (guint i = 0; lines[i] != NULL && lines[i + 1] != NULL; i++) {
-    g_autoptr (JsonNode) node = json_from_string (lines[i], NULL);
-    JsonObject *object
-        = node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
-    const char *name
-        = object ? json_object_get_string_member_with_default (object, "name", NULL) : NULL;
-    if (name != NULL && json_object_has_member (object, "outcome"))
-      g_hash_table_replace (out, g_strdup (name), json_object_ref (object));
+  const char *end;
+  for (const char *at = text; (end = memchr (at, '\n', size - (gsize) (at - text))) != NULL;
+       at = end + 1) {
+    g_autoptr (JsonNode) node = conf_answer_parse_kept (at, (gsize) (end - at), NULL);
+    JsonObject *object = node != NULL ? json_node_get_object (node) : NULL;
+    if (object != NULL)
+      g_hash_table_replace (out, g_strdup (json_object_get_string_member (object, "name")),
+                            json_object_ref (object));
   }
   return out;
 }

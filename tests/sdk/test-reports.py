@@ -258,6 +258,11 @@ def resume(box):
     check(result.status == BELOW and re.search("^  memory +1 of 2 +1 not run$", result.out, re.M), result)
     out = conformance(box, "--verify", half, status=PASSED).out
     check("holds: 1 of its 2 cases ran again" in out and "certifies nothing" in out, out)
+    # A line of the journal that is no result counts as none.
+    with open(journal[0], "a", encoding="utf-8") as file:
+        for line in ('{"name": "memory/zero", "outcome": 1}', '{"name": "memory/size/1", "outcome": "well"}', '{"outcome": "passed"}',
+                     '{"name": "memory/size/1", "outcome": "passed", "messages": [1]}', '{"name": "memory/size/1", "outcome": "passed", "us": "x"}', "["):
+            file.write(line + "\n")
     # Another run, of other cases or in another environment, neither ends that one nor takes its results.
     certificate(box, bad("submit-hang"), "--filter", "memory/zero", status=PASSED)
     found, _ = certificate(box, *argv[1:], "--resume", "--timeout-scale", "0.03", status=CRASHED, TINY_THREADS="1")
