@@ -18,117 +18,14 @@
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-cache.h"
 #include "engine/tiny-debug.h"
+#include "engine/tuned-file.h"
 
-#define HEADER "tinycore-tuned 1"
-enum { MAX_FILE = 64 << 20, MAX_LINE = 32 << 10, DIGEST_LENGTH = 32 };
+enum { MAX_LINE = 32 << 10, DIGEST_LENGTH = 32 };
 
 /* ---- files ---- */
-typedef struct {
-  char *opts;
-  const char *file;
-} FileEntry;
-
-static GHashTable *entries;   /* "digest target" → FileEntry, of all files */
+static GHashTable *entries;   /* of all files */
 static GHashTable *looked_up; /* the same names, of kernels */
 static GMutex use_lock;       /* of looked_up */
-
-static void
-file_entry_free (gpointer data)
-{
-  FileEntry *entry = data;
-  g_free (entry->opts);
-  g_free (entry);
-}
-
-/* What is wrong with an entry's line, or NULL. */
-static const char *
-read_entry (const char *line, const char *file)
-{
-  if (strlen (line) > MAX_LINE)
-    return "it is longer than any";
-  g_auto (GStrv) fields = g_strsplit (line, " ", 3);
-  if (g_strv_length (fields) != 3)
-    return "wanted: digest, target, optimisations";
-  if (strlen (fields[0]) != DIGEST_LENGTH
-      || strspn (fields[0], "0123456789abcdef") != DIGEST_LENGTH)
-    return "the digest is not 32 hexadecimal digits";
-  char *comment = strchr (fields[2], '#');
-  if (comment != NULL)
-    *comment = 0;
-  g_strstrip (fields[2]);
-  guint n;
-  g_autofree TinyOpt *opts = tiny_opts_from_string (fields[2], &n, NULL);
-  if (opts == NULL || fields[2][0] == 0)
-    return "these are no optimisations";
-  char *key = g_strdup_printf ("%s %s", fields[0], fields[1]);
-  const FileEntry *known = g_hash_table_lookup (entries, key);
-  if (known != NULL && known->file != g_intern_string (file)) {
-    g_free (key);
-    return NULL;
-  }
-  FileEntry *entry = g_new (FileEntry, 1);
-  *entry = (FileEntry){ g_strdup (fields[2]), g_intern_string (file) };
-  g_hash_table_insert (entries, key, entry);
-  return NULL;
-}
-
-/* The first line of *@at without its end, and *@at is behind it; NULL: there is none. */
-static char *
-take_line (char **at)
-{
-  char *line = *at, *end = line != NULL ? strchr (line, '\n') : NULL;
-  *at = end != NULL ? end + 1 : NULL;
-  if (end != NULL)
-    *end = 0;
-  return line;
-}
-
-/* @at is behind the first line. */
-static void
-read_lines (char *at, const char *file)
-{
-  guint n_bad = 0, first_bad = 0, number = 1;
-  const char *first_why = NULL;
-  for (char *line; (line = take_line (&at)) != NULL;) {
-    number++;
-    g_strstrip (line);
-    /* Two processes that begin a file at the same time both begin it. */
-    if (line[0] == 0 || line[0] == '#' || g_str_equal (line, HEADER))
-      continue;
-    const char *why
-        = g_utf8_validate (line, -1, NULL) ? read_entry (line, file) : "it is no text";
-    if (why != NULL && n_bad++ == 0) {
-      first_bad = number;
-      first_why = why;
-    }
-  }
-  if (n_bad == 1)
-    g_warning ("%s:%u: %s; the line is skipped", file, first_bad, first_why);
-  else if (n_bad > 1)
-    g_warning ("%s:%u: %s; this line and %u more are skipped", file, first_bad, first_why,
-               n_bad - 1);
-}
-
-static void
-read_file (const char *file)
-{
-  g_autofree char *text = NULL;
-  gsize size;
-  g_autoptr (GError) error = NULL;
-  if (!g_file_test (file, G_FILE_TEST_IS_REGULAR)) {
-    g_warning ("TINY_TUNED: %s is no file", file);
-    return;
-  }
-  if (!g_file_get_contents (file, &text, &size, &error)) {
-    g_warning ("TINY_TUNED: %s", error->message);
-    return;
-  }
-  char *at = text;
-  if (size > MAX_FILE || !g_str_equal (g_strchomp (take_line (&at)), HEADER))
-    g_warning ("%s:1: wanted \"" HEADER "\"; the file is skipped", file);
-  else
-    read_lines (at, file);
-}
 
 static void
 read_files (void)
@@ -137,16 +34,18 @@ read_files (void)
   if (!g_once_init_enter (&done))
     return;
   const char *wanted = tiny_env_get_text (TINY_ENV_TUNED);
-  entries = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, file_entry_free);
+  entries = tuned_entries_new ();
   g_auto (GStrv) files = g_strsplit (wanted ? wanted : "", ":", -1);
-  for (guint i = 0; files[i] != NULL; i++)
-    if (files[i][0] != 0)
-      read_file (files[i]);
+  for (guint i = 0; files[i] != NULL; i++) {
+    g_autoptr (GError) error = NULL;
+    if (files[i][0] != 0 && !tuned_entries_add (entries, files[i], &error))
+      g_warning ("TINY_TUNED: %s; the file is skipped", error->message);
+  }
   g_once_init_leave (&done, 1);
 }
 
 /* The list of a file for the kernel, or NULL. */
-static const FileEntry *
+static const TunedEntry *
 find_entry (const TinyTunedKey *key)
 {
   read_files ();
@@ -154,7 +53,7 @@ find_entry (const TinyTunedKey *key)
     return NULL;
   g_autofree char *target = tiny_tuned_target_of (key->device);
   char *name = g_strdup_printf ("%s %s", key->digest, target);
-  const FileEntry *entry = g_hash_table_lookup (entries, name);
+  const TunedEntry *entry = g_hash_table_lookup (entries, name);
   g_mutex_lock (&use_lock);
   if (looked_up == NULL)
     looked_up = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -234,7 +133,7 @@ write_out (const Found *found)
   g_autoptr (GString) text = g_string_new (NULL);
   gboolean good = fd >= 0 && fstat (fd, &info) == 0;
   if (good && info.st_size == 0)
-    g_string_append (text, HEADER "\n");
+    g_string_append (text, TUNED_HEADER "\n");
   append_line (text, found);
   good = good && tiny_write_all (fd, text->str, text->len);
   if (!good && !warned)
@@ -305,7 +204,7 @@ tiny_tuned_is_wanted (void)
 char *
 tiny_tuned_export (guint *out_n)
 {
-  GString *text = g_string_new (HEADER "\n# digest target optimisations # kernel\n");
+  GString *text = g_string_new (TUNED_HEADER "\n# digest target optimisations # kernel\n");
   g_mutex_lock (&lock);
   *out_n = found_list ? found_list->len : 0;
   for (guint i = 0; i < *out_n; i++)
@@ -401,7 +300,7 @@ tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin, GError **
   *out_origin = NULL;
   if (tiny_env_get_int (TINY_ENV_NO_OPT))
     return NULL;
-  const FileEntry *entry = find_entry (key);
+  const TunedEntry *entry = find_entry (key);
   if (entry != NULL) {
     *out_origin = entry->file;
     return g_strdup (entry->opts);

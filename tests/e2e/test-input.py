@@ -95,7 +95,7 @@ SENSELESS = {
     "DEV": [("nonsense", "there is no backend", {})], "BACKEND": [("nonsense", "there is no backend", {"DEV": None})], "DEBUG": None,
     "TINY_PLUGIN_FILES": [(NOWHERE, "is not there", {})], "TINY_PLUGIN_PATH": [(f"{os.environ['TINY_PLUGIN_PATH']}:{NOWHERE}", "is not there", {})],
     "TINY_TRACE_REWRITE": None, "TINY_VERIFY": None, "TINY_CHECK": None, "TINY_NO_OPT": None, "TINY_NO_MERGE": None, "TINY_NO_CLAIM": None,
-    "TINY_EXPLAIN": None, "BEAM": None, "TINY_BEAM_SECONDS": None, "TINY_BEAM_TIMEOUT": None, "TINY_TUNED": [(NOWHERE, "is no file", {})],
+    "TINY_EXPLAIN": None, "BEAM": None, "TINY_BEAM_SECONDS": None, "TINY_BEAM_TIMEOUT": None, "TINY_TUNED": [(NOWHERE, "No such file", {})],
     "TINY_TUNED_OUT": [(NOWHERE, "No such file", {"BEAM": 1, "TINY_BEAM_SECONDS": 1})], "TINY_NO_CACHE": None,
     "TINY_CACHE_DIR": [(NOWHERE, "No such file", {})], "TINY_CACHE_MB": None, "TINY_THREADS": None, "TINY_ISOLATED_TIMEOUT": None,
     "TINY_CRASH_NOTES": None, "TINY_PROFILE": [(NOWHERE, "No such file", {})], "TINY_RECORD": [(NOWHERE, "No such file", {})], "TINY_RECORD_MB": None,
