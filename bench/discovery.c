@@ -157,10 +157,9 @@ static TinyDevice *
 open_first (TinyBackend *backend)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
+  g_autofree TinyCandidates *candidates = tiny_backend_scan (backend, &error);
   g_assert_no_error (error);
-  const TinyDeviceOptions options
-      = { .name = "bench", .id = g_array_index (candidates, TinyCandidate, 0).id };
+  const TinyDeviceOptions options = { .name = "bench", .id = candidates->at[0].id };
   TinyDevice *device = tiny_device_new (backend, &options, &error);
   g_assert_no_error (error);
   return device;
@@ -204,8 +203,8 @@ begin_submits (Submits *self, TinyBackend *backend)
 {
   static guint8 byte;
   g_autoptr (GError) error = NULL;
-  g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
-  const char *id = g_array_index (candidates, TinyCandidate, 0).id;
+  g_autofree TinyCandidates *candidates = tiny_backend_scan (backend, &error);
+  const char *id = candidates->at[0].id;
   TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
   TinyPluginBuffer *buffer = NULL;
   *self = (Submits){ .device = open_first (backend) };

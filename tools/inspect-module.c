@@ -375,16 +375,14 @@ inspect_parts (Inspection *self)
   g_autoptr (GError) error = NULL;
   const TinyPluginModule *module = tiny_backend_get_module (self->backend);
   say_calling (self, "scan");
-  g_autoptr (GArray) candidates = tiny_backend_scan (self->backend, &error);
-  const char *id = candidates != NULL && candidates->len > 0
-                       ? g_array_index (candidates, TinyCandidate, 0).id
-                       : NULL;
+  g_autofree TinyCandidates *candidates = tiny_backend_scan (self->backend, &error);
+  const char *id = candidates != NULL && candidates->n > 0 ? candidates->at[0].id : NULL;
   for (guint i = 0; i < module->n_renderers; i++)
     inspect_renderer (self, &module->renderers[i], id);
   if (candidates == NULL)
     say_failed (self, "scan", "", error);
-  for (guint i = 0; candidates != NULL && i < candidates->len; i++)
-    say_device (self, &g_array_index (candidates, TinyCandidate, i));
+  for (guint i = 0; candidates != NULL && i < candidates->n; i++)
+    say_device (self, &candidates->at[i]);
 }
 
 gboolean

@@ -447,55 +447,6 @@ tiny_backend_call_scan (TinyBackend *self,
   return status;
 }
 
-GArray *
-tiny_backend_scan (TinyBackend *self, GError **error)
-{
-  g_autoptr (GArray) found = g_array_new (FALSE, TRUE, sizeof (TinyCandidate));
-  uint32_t n = 16;
-  for (guint round = 0; round < 4; round++) {
-    uint32_t room = n;
-    TinyPluginError plugin_error;
-    tiny_plugin_error_init (&plugin_error);
-    g_array_set_size (found, 0);
-    g_array_set_size (found, room);
-    for (guint i = 0; i < room; i++)
-      g_array_index (found, TinyCandidate, i).struct_size = sizeof (TinyCandidate);
-    TinyStatus status = tiny_backend_call_scan (self, (TinyCandidate *) (void *) found->data,
-                                                &n, &plugin_error);
-    if (status == TINY_STATUS_NO_DEVICE && plugin_error.text[0] == 0)
-      n = 0; /* nothing to add to that */
-    else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))
-      return NULL;
-    if (n <= room)
-      break;
-    n = MIN (n, 4096);
-  }
-  g_array_set_size (found, MIN (n, found->len));
-  for (guint i = 0; i < found->len; i++) {
-    const TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
-    g_autofree char *who = g_strdup_printf ("%s: scan: number %u", self->name, i);
-    if (!tiny_table_check (TINY_TABLE_CANDIDATE, candidate, who, error))
-      return NULL;
-    if (candidate->id[0] == 0) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                   "%s: scan: candidate %u has an empty id, so that nothing can open it",
-                   self->name, i);
-      return NULL;
-    }
-    const char *endless = memchr (candidate->id, 0, sizeof candidate->id) == NULL       ? "id"
-                          : memchr (candidate->name, 0, sizeof candidate->name) == NULL ? "name"
-                          : memchr (candidate->driver, 0, sizeof candidate->driver) == NULL
-                              ? "driver"
-                              : NULL;
-    if (endless == NULL)
-      continue;
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: scan: candidate %u has an endless %s", self->name, i, endless);
-    return NULL;
-  }
-  return g_steal_pointer (&found);
-}
-
 TinyStatus
 tiny_backend_open_device (TinyBackend *self,
                           const char *id,

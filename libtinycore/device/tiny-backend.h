@@ -118,8 +118,13 @@ TinyStatus tiny_backend_call_scan (TinyBackend *self,
                                    TinyCandidate *out,
                                    uint32_t *n,
                                    TinyPluginError *plugin_error);
-/* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. That there is none is an
- * error, %TINY_ERROR_NO_DEVICE, only where the plugin says more about it. */
-GArray *tiny_backend_scan (TinyBackend *self, GError **error);
+/* The devices that scan() found; freed by g_free(). */
+typedef struct {
+  guint n;
+  TinyCandidate at[];
+} TinyCandidates;
+/* Looks for devices (transfer full): possibly none, or NULL. That there is none is an error, %TINY_ERROR_NO_DEVICE, only
+ * where the plugin says more about it. */
+TinyCandidates *tiny_backend_scan (TinyBackend *self, GError **error);
 
 G_END_DECLS

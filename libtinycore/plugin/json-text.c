@@ -222,7 +222,12 @@ read_number (Reader *self)
     refuse (self, "a number");
     return NULL;
   }
-  g_autofree char *number = g_strndup (from, (gsize) (self->at - from));
+  const gsize n = (gsize) (self->at - from);
+  g_autofree char *number = tiny_memory_try (n + 1, "a number", self->error);
+  if (number == NULL)
+    return NULL;
+  memcpy (number, from, n);
+  number[n] = '\0';
   errno = 0;
   const gint64 whole = is_whole ? g_ascii_strtoll (number, NULL, 10) : 0;
   const gboolean is_beyond = is_whole && errno == ERANGE;

@@ -11,10 +11,10 @@ G_STATIC_ASSERT (sizeof (TinyInstr) == 24 && sizeof (TinyParam) == 16);
 G_STATIC_ASSERT (sizeof (TinyRecordSpan) == 24);
 
 void
-record_put_number (GByteArray *out, guint64 number)
+record_put_number (TinyVector *out, guint64 number)
 {
   const guint64 word = GUINT64_TO_LE (number);
-  g_byte_array_append (out, (const guint8 *) &word, sizeof word);
+  tiny_vector_append (out, &word, sizeof word);
 }
 
 /* ---- commands ---- */
@@ -34,7 +34,7 @@ enum {
 };
 
 void
-record_put_command (GByteArray *out, const TinyRecordCommand *command)
+record_put_command (TinyVector *out, const TinyRecordCommand *command)
 {
   const guint64 words[COMMAND_WORDS] = {
     command->type,        command->flags,      command->dst.buffer,  command->dst.offset,
@@ -42,13 +42,12 @@ record_put_command (GByteArray *out, const TinyRecordCommand *command)
     command->data,        command->program,    command->grid[0],     command->grid[1],
     command->grid[2],     command->n_buffers,  command->n_variables,
   };
-  g_byte_array_append (out, (const guint8 *) words, sizeof words);
+  tiny_vector_append (out, words, sizeof words);
   if (command->n_buffers > 0)
-    g_byte_array_append (out, (const guint8 *) command->buffers,
-                         command->n_buffers * (guint) sizeof *command->buffers);
+    tiny_vector_append (out, command->buffers, command->n_buffers * sizeof *command->buffers);
   if (command->n_variables > 0)
-    g_byte_array_append (out, (const guint8 *) command->variables,
-                         command->n_variables * (guint) sizeof *command->variables);
+    tiny_vector_append (out, command->variables,
+                        command->n_variables * sizeof *command->variables);
 }
 
 static TinyRecordSpan
@@ -130,7 +129,7 @@ round_up (gsize n)
 }
 
 void
-record_put_linear (GByteArray *out, const TinyLinear *linear)
+record_put_linear (TinyVector *out, const TinyLinear *linear)
 {
   static const guint8 zeros[8];
   const guint64 words[LINEAR_WORDS]
@@ -138,14 +137,12 @@ record_put_linear (GByteArray *out, const TinyLinear *linear)
           linear->grid[0],  linear->grid[1],   linear->grid[2],  linear->group[0],
           linear->group[1], linear->group[2] };
   const gsize n_sources = linear->n_sources * sizeof *linear->sources;
-  g_byte_array_append (out, (const guint8 *) words, sizeof words);
-  g_byte_array_append (out, (const guint8 *) linear->instrs,
-                       linear->n_instrs * (guint) sizeof *linear->instrs);
-  g_byte_array_append (out, (const guint8 *) linear->sources, (guint) n_sources);
-  g_byte_array_append (out, zeros, (guint) (round_up (n_sources) - n_sources));
-  g_byte_array_append (out, (const guint8 *) linear->params,
-                       linear->n_params * (guint) sizeof *linear->params);
-  g_byte_array_append (out, (const guint8 *) linear->name, (guint) strlen (linear->name) + 1);
+  tiny_vector_append (out, words, sizeof words);
+  tiny_vector_append (out, linear->instrs, linear->n_instrs * sizeof *linear->instrs);
+  tiny_vector_append (out, linear->sources, n_sources);
+  tiny_vector_append (out, zeros, round_up (n_sources) - n_sources);
+  tiny_vector_append (out, linear->params, linear->n_params * sizeof *linear->params);
+  tiny_vector_append (out, linear->name, strlen (linear->name) + 1);
 }
 
 /* Every source is of an instruction before its user, as plugins may take for granted. */

@@ -193,7 +193,7 @@ describe (TinySpan span)
 
 /* The command as the device inside is given it, with @spans for its buffers; its description goes to @record. */
 static TinyCommand
-translate (const TinyCommand *command, TinySpan *spans, GByteArray *record)
+translate (const TinyCommand *command, TinySpan *spans, TinyVector *record)
 {
   TinyCommand out = *command;
   const gboolean is_dispatch = command->type == TINY_COMMAND_DISPATCH;
@@ -237,19 +237,25 @@ device_submit (TinyPluginDevice *self,
   guint n_spans = 0;
   for (guint i = 0; i < submit->n_commands; i++)
     n_spans += submit->commands[i].n_buffers;
-  g_autofree TinyCommand *commands = g_new (TinyCommand, submit->n_commands + 1);
-  g_autofree TinySpan *spans = g_new (TinySpan, n_spans + 1);
-  g_autoptr (GByteArray) record = g_byte_array_new ();
+  g_autofree TinyCommand *commands = g_try_new (TinyCommand, submit->n_commands + 1);
+  g_autofree TinySpan *spans = g_try_new (TinySpan, n_spans + 1);
+  g_auto (TinyVector) record = { NULL };
   TinySpan *free_spans = spans;
+  if (commands == NULL || spans == NULL) {
+    g_snprintf (error->text, sizeof error->text, "no memory to record %u commands",
+                submit->n_commands);
+    return TINY_STATUS_OUT_OF_MEMORY;
+  }
   for (guint i = 0; i < submit->n_commands; i++) {
-    commands[i] = translate (&submit->commands[i], free_spans, record);
+    commands[i] = translate (&submit->commands[i], free_spans, &record);
     free_spans += submit->commands[i].n_buffers;
   }
   TinySubmit inner = *submit;
   inner.commands = commands;
+  record_check_whole (&record);
   const guint64 call
       = record_call (TINY_RECORD_SUBMIT, RECORD_NUMBER (self->number),
-                     RECORD_NUMBER (queue != NULL ? queue->number : 0), RECORD_BYTES (record));
+                     RECORD_NUMBER (queue != NULL ? queue->number : 0), RECORD_BYTES (&record));
   TinyStatus status
       = self->calls.submit (self->inner, queue != NULL ? queue->inner : NULL, &inner, error);
   const guint64 point = submit->out_point != NULL ? *submit->out_point : 0;

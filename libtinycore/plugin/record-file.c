@@ -32,8 +32,8 @@ static struct {
   const char *most_reason; /* what is said where it has them */
   guint64 n_calls;
   guint64 n_data;
-  GHashTable *data;    /* digest → number */
-  GByteArray *payload; /* of the frame that is written */
+  GHashTable *data;   /* digest → number */
+  TinyVector payload; /* of the frame that is written */
 } file = { .fd = -1 };
 
 /* ---- frames ---- */
@@ -48,11 +48,11 @@ stop (const char *reason)
 
 /* Under the lock. Frames are written with one call where they are small. */
 static void
-append (TinyRecordKind kind, guint64 call, const GByteArray *payload)
+append (TinyRecordKind kind, guint64 call, const TinyVector *payload)
 {
   guint64 head[RECORD_HEAD_WORDS]
       = { [RECORD_KIND] = GUINT64_TO_LE (kind), [RECORD_CALL_NUMBER] = GUINT64_TO_LE (call) };
-  const gsize n_bytes = payload->len;
+  const gsize n_bytes = payload->n_bytes;
   head[RECORD_N_BYTES] = GUINT64_TO_LE (n_bytes);
   head[RECORD_CHECK] = GUINT64_TO_LE (record_checksum (payload->data, n_bytes));
   head[RECORD_HEAD_CHECK]
@@ -68,39 +68,49 @@ append (TinyRecordKind kind, guint64 call, const GByteArray *payload)
   file.n_bytes += sizeof head + n_bytes;
 }
 
-/* Whether there is room for a frame of @n_bytes; under the lock. What ends the record is always let in. */
-static gboolean
-has_room (gsize n_bytes)
-{
-  enum { SPARE = 4096 };
-  const char *reason = file.most_reason;
-  const guint size = (guint) strlen (reason) + 1;
-  if (file.n_bytes + n_bytes + SPARE <= file.most_bytes)
-    return TRUE;
-  g_byte_array_set_size (file.payload, 0);
-  record_put_number (file.payload, size);
-  g_byte_array_append (file.payload, (const guint8 *) reason, size);
-  g_byte_array_set_size (file.payload, (file.payload->len + 7u) & ~7u);
-  append (TINY_RECORD_STOPPED, ++file.n_calls, file.payload);
-  if (g_atomic_int_get (&file.is_on))
-    stop (reason);
-  return FALSE;
-}
-
 static void
-pad (GByteArray *out)
+pad (TinyVector *out)
 {
   static const guint8 zeros[8];
-  g_byte_array_append (out, zeros, -out->len & 7u);
+  tiny_vector_append (out, zeros, -out->n_bytes & 7u);
+}
+
+/* Under the lock: the record says why it ends, for which there is always room. */
+static void
+end (const char *reason)
+{
+  const gsize size = strlen (reason) + 1;
+  tiny_vector_clear (&file.payload);
+  record_put_number (&file.payload, size);
+  tiny_vector_append (&file.payload, reason, size);
+  pad (&file.payload);
+  if (!file.payload.is_short)
+    append (TINY_RECORD_STOPPED, ++file.n_calls, &file.payload);
+  if (g_atomic_int_get (&file.is_on))
+    stop (reason);
+}
+
+/* FALSE: there is no room for the frame, or no memory, and the record has ended; under the lock. */
+static gboolean
+has_room (const TinyVector *payload)
+{
+  enum { SPARE = 4096 };
+  const char *why = payload->is_short ? "there is no memory for it"
+                    : file.n_bytes + payload->n_bytes + SPARE > file.most_bytes
+                        ? file.most_reason
+                        : NULL;
+  if (why != NULL)
+    end (why);
+  return why == NULL;
 }
 
 static void
-put_values (GByteArray *out, const TinyRecordRow *row, const RecordValue *values)
+put_values (TinyVector *out, const TinyRecordRow *row, const RecordValue *values)
 {
   const char *name;
   gsize length;
   char kind;
-  g_byte_array_set_size (out, 0);
+  out->n_bytes = 0;
   for (guint i = 0; tiny_record_row_get_field (row, i, &name, &length, &kind); i++) {
     const RecordValue *value = &values[i];
     gsize n_bytes = value->n_bytes;
@@ -115,7 +125,7 @@ put_values (GByteArray *out, const TinyRecordRow *row, const RecordValue *values
     }
     record_put_number (out, n_bytes);
     if (n_bytes > 0)
-      g_byte_array_append (out, bytes, (guint) n_bytes);
+      tiny_vector_append (out, bytes, n_bytes);
     pad (out);
   }
 }
@@ -123,11 +133,11 @@ put_values (GByteArray *out, const TinyRecordRow *row, const RecordValue *values
 static guint64
 write_locked (TinyRecordKind kind, guint64 call, const RecordValue *values)
 {
-  put_values (file.payload, tiny_record_get_row (kind), values);
+  put_values (&file.payload, tiny_record_get_row (kind), values);
   if (call == 0)
     call = ++file.n_calls;
-  if (has_room (file.payload->len))
-    append (kind, call, file.payload);
+  if (has_room (&file.payload))
+    append (kind, call, &file.payload);
   return call;
 }
 
@@ -192,6 +202,16 @@ record_data (const void *data, gsize size)
   }
   g_mutex_unlock (&file.lock);
   return number;
+}
+
+gboolean
+record_check_whole (const TinyVector *bytes)
+{
+  if (bytes->is_short && begin ()) {
+    has_room (bytes);
+    g_mutex_unlock (&file.lock);
+  }
+  return !bytes->is_short;
 }
 
 guint64
@@ -316,7 +336,6 @@ start (const char *pattern)
   file.pid = getpid ();
   find_most_bytes ();
   file.data = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  file.payload = g_byte_array_new ();
   g_atomic_int_set (&file.is_on, TRUE);
   atexit (finish);
 }

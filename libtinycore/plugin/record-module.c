@@ -57,9 +57,9 @@ module_scan (gpointer data, TinyCandidate *out, uint32_t *n, TinyPluginError *er
 static char *
 find_driver (Module *self, const char *id)
 {
-  g_autoptr (GArray) found = tiny_backend_scan (self->inner, NULL);
-  for (guint i = 0; found != NULL && i < found->len; i++) {
-    const TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
+  g_autofree TinyCandidates *found = tiny_backend_scan (self->inner, NULL);
+  for (guint i = 0; found != NULL && i < found->n; i++) {
+    const TinyCandidate *candidate = &found->at[i];
     if (id[0] == 0 || strcmp (candidate->id, id) == 0)
       return g_strdup (candidate->driver);
   }
@@ -102,11 +102,11 @@ module_target (
 static guint64
 record_linear (const TinyLinear *linear)
 {
-  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  g_auto (TinyVector) bytes = { NULL };
   if (linear == NULL)
     return 0;
-  record_put_linear (bytes, linear);
-  return record_data (bytes->data, bytes->len);
+  record_put_linear (&bytes, linear);
+  return record_check_whole (&bytes) ? record_data (bytes.data, bytes.n_bytes) : 0;
 }
 
 static TinyStatus

@@ -3,6 +3,7 @@
  * record-private.h: what the files of a record's writer and reader share. */
 #pragma once
 
+#include "base/tiny-memory.h"
 #include "device/tiny-table.h"
 #include "plugin/tiny-record.h"
 
@@ -29,7 +30,8 @@ typedef struct {
 } RecordValue;
 #define RECORD_NUMBER(value) ((RecordValue){ .number = (guint64) (value) })
 #define RECORD_TEXT(text)    ((RecordValue){ .bytes = (text) })
-#define RECORD_BYTES(array)  ((RecordValue){ .bytes = (array)->data, .n_bytes = (array)->len })
+#define RECORD_BYTES(vector)                                                                   \
+  ((RecordValue){ .bytes = (vector)->data, .n_bytes = (vector)->n_bytes })
 
 /* Writes a frame of @values, which are those that its row lists, about @call; 0: it gets a number of its own, which
  * is returned. A thing is known by the number of the call that made it. */
@@ -41,10 +43,12 @@ TinyStatus record_result (
 /* The number of a block of data, which is written unless it was before; NULL is 0. */
 guint64 record_data (const void *data, gsize size);
 guint64 record_data_text (const char *text);
+/* Ends the record where there was no memory for what is to be written; FALSE then. */
+gboolean record_check_whole (const TinyVector *bytes);
 /* ---- commands and linear programs as bytes (record-commands.c) ---- */
-void record_put_number (GByteArray *out, guint64 number);
-void record_put_command (GByteArray *out, const TinyRecordCommand *command);
-void record_put_linear (GByteArray *out, const TinyLinear *linear);
+void record_put_number (TinyVector *out, guint64 number);
+void record_put_command (TinyVector *out, const TinyRecordCommand *command);
+void record_put_linear (TinyVector *out, const TinyLinear *linear);
 gboolean record_check_commands (const void *bytes, gsize n_bytes);
 
 /* ---- devices (record-device.c) ---- */

@@ -19,6 +19,7 @@
 
 #include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
+#include "base/tiny-memory.h"
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
@@ -76,7 +77,8 @@ tiny_scan_find_helper (GError **error)
 typedef struct {
   pid_t pid;
   int report, said; /* our ends */
-  GString *report_text, *said_text;
+  TinyVector report_text;
+  GString *said_text;
   gint64 begin_us;
   gboolean is_over; /* reaped */
   int status;       /* of waitpid() */
@@ -132,10 +134,27 @@ start (Process *self, const char *helper, const TinyHelperTask *task, GError **e
   return TRUE;
 }
 
-/* Takes what is there; TRUE while more may come. What is beyond @most is thrown away, of what the
- * plugin says the end is kept. */
+/* Bytes beyond MAX_REPORT are thrown away. */
+static void
+take_report (Process *self, const char *part, gsize n)
+{
+  if (self->report_text.n_bytes + n <= MAX_REPORT)
+    tiny_vector_append (&self->report_text, part, n);
+}
+
+/* Only the end is kept. */
+static void
+take_said (Process *self, const char *part, gsize n)
+{
+  GString *text = self->said_text;
+  g_string_append_len (text, part, (gssize) n);
+  if (text->len > 2 * MAX_SAID)
+    g_string_erase (text, 0, (gssize) (text->len - MAX_SAID));
+}
+
+/* Takes what is there; TRUE while more may come. */
 static gboolean
-drain (int fd, GString *text, gsize most, gboolean keep_end)
+drain (Process *self, int fd, void take (Process *, const char *, gsize))
 {
   char part[4096];
   for (;;) {
@@ -144,10 +163,7 @@ drain (int fd, GString *text, gsize most, gboolean keep_end)
       continue;
     if (n <= 0)
       return n < 0 && errno == EAGAIN;
-    if (keep_end || text->len + (gsize) n <= most)
-      g_string_append_len (text, part, n);
-    if (keep_end && text->len > 2 * most)
-      g_string_erase (text, 0, (gssize) (text->len - most));
+    take (self, part, (gsize) n);
   }
 }
 
@@ -166,7 +182,9 @@ reap (Process *self, int flags)
 static gboolean
 has_greeted (const Process *self)
 {
-  return g_str_has_prefix (self->report_text->str, TINY_SCAN_GREETING);
+  const gsize n = strlen (TINY_SCAN_GREETING);
+  return self->report_text.n_bytes >= n
+         && memcmp (self->report_text.data, TINY_SCAN_GREETING, n) == 0;
 }
 
 /* Until the helper has ended or its time is over. */
@@ -183,8 +201,8 @@ wait_for (Process *self, guint timeout_ms)
                                { said_open ? self->said : -1, POLLIN, 0 } };
     gboolean any_open = report_open || said_open;
     poll (polled, 2, any_open ? (int) MIN (left_ms, 50) : 1);
-    report_open = report_open && drain (self->report, self->report_text, MAX_REPORT, FALSE);
-    said_open = said_open && drain (self->said, self->said_text, MAX_SAID, TRUE);
+    report_open = report_open && drain (self, self->report, take_report);
+    said_open = said_open && drain (self, self->said, take_said);
     if (!greeted && has_greeted (self)) {
       greeted = TRUE;
       self->begin_us = g_get_monotonic_time ();
@@ -214,8 +232,8 @@ finish (Process *self)
     kill (self->pid, SIGKILL);
     reap (self, 0);
   }
-  drain (self->report, self->report_text, MAX_REPORT, FALSE);
-  drain (self->said, self->said_text, MAX_SAID, TRUE);
+  drain (self, self->report, take_report);
+  drain (self, self->said, take_said);
   close (self->report);
   close (self->said);
 }
@@ -316,6 +334,17 @@ tiny_helper_result_clear (TinyHelperResult *self)
   g_clear_pointer (&self->failure, g_free);
 }
 
+/* (transfer full): the text behind the greeting, which ends in NUL. */
+static char *
+steal_report (Process *self)
+{
+  const gsize n = strlen (TINY_SCAN_GREETING);
+  char *text = (char *) self->report_text.data;
+  memmove (text, text + n, self->report_text.n_bytes - n);
+  self->report_text = (TinyVector){ NULL };
+  return text;
+}
+
 gboolean
 tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **error)
 {
@@ -324,15 +353,16 @@ tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **err
   Process process = { .report = -1, .said = -1 };
   if (helper == NULL || !start (&process, helper, task, error))
     return FALSE;
-  process.report_text = g_string_new (NULL);
   process.said_text = g_string_new (NULL);
   process.begin_us = g_get_monotonic_time ();
   wait_for (&process, task->timeout_ms);
   gboolean timed_out = !process.is_over, works = FALSE;
   finish (&process);
   works = has_greeted (&process);
-  if (works) {
-    out->report = g_strdup (process.report_text->str + strlen (TINY_SCAN_GREETING));
+  if (!tiny_vector_append (&process.report_text, "", 1)) {
+    works = tiny_memory_fail (process.report_text.n_bytes, task->module, error);
+  } else if (works) {
+    out->report = steal_report (&process);
     judge (out, &process, timed_out, task);
     out->took_us = (guint) (g_get_monotonic_time () - process.begin_us);
   } else {
@@ -345,7 +375,7 @@ tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **err
                  is_killing (number) ? ": it was killed before it began" : "",
                  limit != NULL ? "; " : "", limit != NULL ? limit : "");
   }
-  g_string_free (process.report_text, TRUE);
+  tiny_vector_clear (&process.report_text);
   g_string_free (process.said_text, TRUE);
   return works;
 }
@@ -417,6 +447,10 @@ tiny_scan_run (const TinyManifest *manifest, GError **error)
     g_autoptr (JsonNode) root
         = tiny_json_parse (result.report, (gssize) strcspn (result.report, "\n"), &wrong);
     out = root ? tiny_scan_from_json (json_node_get_object (root), &wrong) : NULL;
+    if (g_error_matches (wrong, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY)) {
+      g_propagate_error (error, g_steal_pointer (&wrong));
+      return NULL;
+    }
     if (out == NULL)
       out = quarantine (TINY_ERROR_PLUGIN,
                         g_strdup_printf ("its report is damaged: %s", wrong->message));

@@ -27,8 +27,8 @@ typedef struct {
   guint took_us;
 } TinyHelperResult;
 
-/* Runs the helper and waits for it. FALSE is for a helper that cannot be run (%TINY_ERROR_PLUGIN); what
- * goes wrong with the plugin is in the result. */
+/* Runs the helper and waits for it. FALSE is for a helper that cannot be run (%TINY_ERROR_PLUGIN), or
+ * no memory for its report (%TINY_ERROR_OUT_OF_MEMORY); what goes wrong with the plugin is in the result. */
 gboolean tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **error);
 void tiny_helper_result_clear (TinyHelperResult *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyHelperResult, tiny_helper_result_clear)

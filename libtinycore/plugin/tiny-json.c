@@ -24,22 +24,27 @@ tiny_json_load (const char *path, gsize most, GError **error)
       close (fd);
     return NULL;
   }
-  g_autofree char *text = tiny_memory_try (most + 1, path, error);
+  /* One more byte shows a file that is longer than it was. */
+  const gsize room = (gsize) MIN ((guint64) info.st_size, most) + 1;
+  g_autofree char *text = tiny_memory_try (room, path, error);
   if (text == NULL) {
     close (fd);
     return NULL;
   }
   gsize size = 0;
   gssize got = 1;
-  while (size <= most && got > 0) {
-    got = read (fd, text + size, most + 1 - size);
+  while (size < room && got > 0) {
+    got = read (fd, text + size, room - size);
     if (got > 0)
       size += (gsize) got;
   }
   close (fd);
-  if (got < 0 || size > most) {
+  if (got < 0 || size == room) {
     g_set_error (error, TINY_ERROR, got < 0 ? TINY_ERROR_IO : TINY_ERROR_FORMAT,
-                 got < 0 ? "cannot be read" : "larger than %" G_GSIZE_FORMAT " bytes", most);
+                 got < 0            ? "cannot be read"
+                 : room == most + 1 ? "larger than %" G_GSIZE_FORMAT " bytes"
+                                    : "it became longer while it was read",
+                 most);
     return NULL;
   }
   return tiny_json_parse (text, (gssize) size, error);
@@ -111,6 +116,21 @@ tiny_json_get_text (JsonObject *object, const char *key, GError **error)
   return node ? json_node_get_string (node) : NULL;
 }
 
+static char *
+copy_text (const char *text, const char *key, GError **error)
+{
+  const gsize n = strlen (text) + 1;
+  char *copy = tiny_memory_try (n, key, error);
+  return copy != NULL ? memcpy (copy, text, n) : NULL;
+}
+
+char *
+tiny_json_dup_text (JsonObject *object, const char *key, GError **error)
+{
+  const char *text = tiny_json_get_text (object, key, error);
+  return text != NULL ? copy_text (text, key, error) : NULL;
+}
+
 gint64
 tiny_json_get_int (JsonObject *object, const char *key, gint64 otherwise, GError **error)
 {
@@ -131,8 +151,9 @@ tiny_json_get_texts (JsonObject *object, const char *key, GError **error)
   JsonNode *node = find (object, key, "a list of texts", is_texts, error);
   GPtrArray *out = g_ptr_array_new ();
   JsonArray *array = node ? json_node_get_array (node) : NULL;
-  for (guint i = 0; array != NULL && i < json_array_get_length (array); i++)
-    g_ptr_array_add (out, g_strdup (json_array_get_string_element (array, i)));
+  const guint n = array != NULL ? json_array_get_length (array) : 0;
+  for (guint i = 0; i < n && (i == 0 || out->pdata[i - 1] != NULL); i++)
+    g_ptr_array_add (out, copy_text (json_array_get_string_element (array, i), key, error));
   g_ptr_array_add (out, NULL);
   return (char **) g_ptr_array_free (out, FALSE);
 }

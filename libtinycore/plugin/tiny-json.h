@@ -27,9 +27,13 @@ JsonNode *tiny_json_load (const char *path, gsize most, GError **error);
 
 /* Readers for a chain of calls: each does nothing once @error is set. */
 const char *tiny_json_get_text (JsonObject *object, const char *key, GError **error);
+/* (transfer full) (nullable): a copy of it; also %TINY_ERROR_OUT_OF_MEMORY. */
+char *tiny_json_dup_text (JsonObject *object, const char *key, GError **error);
 gint64
 tiny_json_get_int (JsonObject *object, const char *key, gint64 otherwise, GError **error);
 gboolean tiny_json_get_bool (JsonObject *object, const char *key, GError **error);
+/* (transfer full): a list with NULL at its end, which has as many as there is memory for; also
+ * %TINY_ERROR_OUT_OF_MEMORY. */
 char **tiny_json_get_texts (JsonObject *object, const char *key, GError **error);
 JsonObject *tiny_json_get_object (JsonObject *object, const char *key, GError **error);
 JsonArray *tiny_json_get_array (JsonObject *object, const char *key, GError **error);

@@ -19,8 +19,15 @@
 #include "base/tiny-memory.h"
 #include "base/tiny-whole-file.h"
 
-/* FORMAT counts changes of the members of TinyManifest and of what they mean. */
-enum { FORMAT = 3, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, N_IDENTITY = 7 };
+/* FORMAT counts changes of the members of TinyManifest and of what they mean. The longest text is a path and a text of a
+ * manifest behind it. */
+enum {
+  FORMAT = 3,
+  MAX_BYTES = 4 << 20,
+  MAX_ENTRIES = 1000,
+  MAX_TEXT = 8 << 10,
+  N_IDENTITY = 7
+};
 
 /* A change within the file system's clock tick after reading leaves times as they were. */
 enum { TICK_NS = 100000000, COARSE_TICK_S = 2 };
@@ -108,8 +115,8 @@ is_text (const char *text, gsize n)
 static const char *
 take_text (Reader *self)
 {
-  const guint8 *zero
-      = self->is_bad ? NULL : memchr (self->at, 0, (gsize) (self->end - self->at));
+  const gsize most = self->is_bad ? 0 : MIN ((gsize) (self->end - self->at), MAX_TEXT);
+  const guint8 *zero = most > 0 ? memchr (self->at, 0, most) : NULL;
   const char *text = (const char *) self->at;
   if (zero == NULL || !is_text (text, (gsize) (zero - self->at))) {
     self->is_bad = TRUE;
@@ -136,19 +143,19 @@ take_texts (Reader *self, char ***room, char *const *end)
 }
 
 static void
-put_uint (GByteArray *out, guint32 value)
+put_uint (TinyVector *out, guint32 value)
 {
-  g_byte_array_append (out, (const guint8 *) &value, sizeof value);
+  tiny_vector_append (out, &value, sizeof value);
 }
 
 static void
-put_text (GByteArray *out, const char *text)
+put_text (TinyVector *out, const char *text)
 {
-  g_byte_array_append (out, (const guint8 *) text, (guint) strlen (text) + 1);
+  tiny_vector_append (out, text, strlen (text) + 1);
 }
 
 static void
-put_texts (GByteArray *out, char *const *texts)
+put_texts (TinyVector *out, char *const *texts)
 {
   guint n = g_strv_length ((char **) texts);
   put_uint (out, n);
@@ -192,7 +199,7 @@ identify (const struct stat *info, guint64 *out)
 }
 
 static void
-put_exports (GByteArray *out, const GPtrArray *exports)
+put_exports (TinyVector *out, const GPtrArray *exports)
 {
   put_uint (out, exports->len);
   for (guint i = 0; i < exports->len; i++) {
@@ -204,13 +211,14 @@ put_exports (GByteArray *out, const GPtrArray *exports)
   }
 }
 
+/* NULL: there is no memory. */
 static GBytes *
 manifest_to_bytes (const TinyManifest *self, const struct stat *info)
 {
-  GByteArray *out = g_byte_array_new ();
+  TinyVector out = { NULL };
   guint64 identity[N_IDENTITY];
   identify (info, identity);
-  g_byte_array_append (out, (const guint8 *) identity, sizeof identity);
+  tiny_vector_append (&out, identity, sizeof identity);
   const char *const texts[] = { self->path,    self->module,  self->name,   self->vendor,
                                 self->version, self->license, self->package };
   const guint32 numbers[] = { self->abi,         self->abi_minor_min, self->device_class,
@@ -218,17 +226,17 @@ manifest_to_bytes (const TinyManifest *self, const struct stat *info)
   char *const *const lists[] = { self->renderers,    self->modalias,  self->device_nodes,
                                  self->cpu_features, self->probe_env, self->probe_files };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
-    put_text (out, texts[i]);
+    put_text (&out, texts[i]);
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    put_uint (out, numbers[i]);
+    put_uint (&out, numbers[i]);
   guint n_places = 0;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     n_places += g_strv_length ((char **) lists[i]) + 1;
-  put_uint (out, n_places);
+  put_uint (&out, n_places);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    put_texts (out, lists[i]);
-  put_exports (out, self->exports);
-  return g_byte_array_free_to_bytes (out);
+    put_texts (&out, lists[i]);
+  put_exports (&out, self->exports);
+  return tiny_vector_steal_bytes (&out);
 }
 
 static void
@@ -242,7 +250,7 @@ take_exports (Reader *reader, TinyManifest *self)
   }
 }
 
-/* NULL where the entry is not of that file as it is now, or damaged. */
+/* NULL where the entry is not of that file as it is now, or damaged, or there is no memory. */
 static TinyManifest *
 manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
 {
@@ -270,7 +278,9 @@ manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
   const guint32 n_places = take_uint (&reader), most = (guint32) (reader.end - reader.at);
   reader.is_bad = reader.is_bad || n_places < G_N_ELEMENTS (lists) || n_places > most;
   const guint32 n_room = reader.is_bad ? G_N_ELEMENTS (lists) : n_places;
-  char **room = self->kept_lists = g_new0 (char *, n_room);
+  char **room = self->kept_lists = g_try_new0 (char *, n_room);
+  if (room == NULL)
+    return NULL;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     *lists[i] = take_texts (&reader, &room, self->kept_lists + n_room);
   take_exports (&reader, self);
@@ -346,6 +356,10 @@ read_once (TinyManifestCache *self)
     return;
   self->is_read = TRUE;
   g_autoptr (GBytes) file = self->path != NULL ? read_own (self, &error) : NULL;
+  if (g_error_matches (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY)) {
+    self->is_foreign = TRUE; /* for this run */
+    return;
+  }
   if (error == NULL && (file == NULL || read_entries (self, file)))
     return;
   g_warning ("%s is damaged and will be rebuilt: %s", self->path,
@@ -381,6 +395,8 @@ remember (TinyManifestCache *self, const TinyManifest *manifest, const struct st
   if (memcmp (was, is, sizeof was) != 0) /* it may be of the one or of the other */
     return;
   GBytes *entry = manifest_to_bytes (manifest, before);
+  if (entry == NULL)
+    return;
   const char *path = (const char *) g_bytes_get_data (entry, NULL) + sizeof was;
   g_hash_table_replace (self->entries, (char *) path, entry);
   self->is_changed = TRUE;
@@ -404,11 +420,12 @@ tiny_manifest_cache_load (TinyManifestCache *self,
   return manifest;
 }
 
-/* Manifests that are gone are forgotten; those of folders that this program does not search are kept. */
-static GByteArray *
+/* The part behind the checksum; NULL: there is no memory. Manifests that are gone are forgotten; those of folders that this
+ * program does not search are kept. */
+static GBytes *
 to_bytes (TinyManifestCache *self)
 {
-  GByteArray *out = g_byte_array_new ();
+  TinyVector out = { NULL };
   g_autofree char *stamp = core_stamp ();
   GHashTableIter iter;
   gpointer path, value;
@@ -416,17 +433,14 @@ to_bytes (TinyManifestCache *self)
   while (g_hash_table_iter_next (&iter, &path, &value))
     if (access (path, F_OK) != 0 || g_hash_table_size (self->entries) > MAX_ENTRIES)
       g_hash_table_iter_remove (&iter);
-  put_text (out, stamp);
-  put_uint (out, g_hash_table_size (self->entries));
+  put_text (&out, stamp);
+  put_uint (&out, g_hash_table_size (self->entries));
   g_hash_table_iter_init (&iter, self->entries);
   while (g_hash_table_iter_next (&iter, &path, &value)) {
-    put_uint (out, (guint32) g_bytes_get_size (value));
-    g_byte_array_append (out, g_bytes_get_data (value, NULL), (guint) g_bytes_get_size (value));
+    put_uint (&out, (guint32) g_bytes_get_size (value));
+    tiny_vector_append (&out, g_bytes_get_data (value, NULL), g_bytes_get_size (value));
   }
-  guint64 sum = sum_of (out->data, out->len);
-  g_byte_array_prepend (out, (const guint8 *) &sum, sizeof sum);
-  g_byte_array_prepend (out, (const guint8 *) MAGIC, sizeof MAGIC);
-  return out;
+  return tiny_vector_steal_bytes (&out);
 }
 
 void
@@ -435,9 +449,18 @@ tiny_manifest_cache_save (TinyManifestCache *self)
   if (self->path == NULL || self->is_foreign || !self->is_changed)
     return;
   self->is_changed = FALSE;
-  g_autoptr (GByteArray) bytes = to_bytes (self);
-  if (bytes->len > MAX_BYTES
-      || !tiny_whole_file_keep (self->path, NULL, 0, bytes->data, bytes->len))
-    g_debug ("manifests are not kept in %s: %s", self->path,
-             bytes->len > MAX_BYTES ? "there are too many" : g_strerror (errno));
+  g_autoptr (GBytes) bytes = to_bytes (self);
+  gsize n = 0;
+  const guint8 *data = bytes != NULL ? g_bytes_get_data (bytes, &n) : NULL;
+  guint8 head[sizeof MAGIC + sizeof (guint64)];
+  const guint64 sum = sum_of (data, n);
+  memcpy (head, MAGIC, sizeof MAGIC);
+  memcpy (head + sizeof MAGIC, &sum, sizeof sum);
+  const char *why = bytes == NULL                 ? "there is no memory"
+                    : n + sizeof head > MAX_BYTES ? "there are too many"
+                    : tiny_whole_file_keep (self->path, head, sizeof head, data, n)
+                        ? NULL
+                        : g_strerror (errno);
+  if (why != NULL)
+    g_debug ("manifests are not kept in %s: %s", self->path, why);
 }

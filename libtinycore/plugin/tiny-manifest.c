@@ -65,9 +65,9 @@ check_text (const char *text, const char *key, GError **error)
 static char *
 dup_text (JsonObject *object, const char *key, GError **error)
 {
-  const char *text = tiny_json_get_text (object, key, error);
+  char *text = tiny_json_dup_text (object, key, error);
   check_text (text ? text : "", key, error);
-  return g_strdup (text ? text : "");
+  return text != NULL ? text : g_strdup ("");
 }
 
 static char **

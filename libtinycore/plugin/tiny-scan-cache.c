@@ -176,8 +176,8 @@ read_file (TinyScanCache *self, const char *module)
       = tiny_json_parse (text != NULL ? text : "", text != NULL ? (gssize) size : 0, &error);
   Entry *entry
       = root ? entry_from_json (self, json_node_get_object (root), module, &error) : NULL;
-  if (error == NULL || g_error_matches (error, TINY_ERROR, TINY_ERROR_IO))
-    return entry;
+  if (error == NULL || g_error_matches (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY))
+    return entry; /* there is nothing wrong with the file */
   g_warning ("%s is damaged and will be rebuilt: %s", path, error->message);
   g_unlink (path);
   return NULL;

@@ -127,8 +127,8 @@ tiny_scan_to_json (const TinyScan *self)
 static char *
 dup_text (JsonObject *object, const char *key, GError **error)
 {
-  const char *text = tiny_json_get_text (object, key, error);
-  return g_strdup (text ? text : "");
+  char *text = tiny_json_dup_text (object, key, error);
+  return text != NULL ? text : g_strdup ("");
 }
 
 static TinyError
@@ -149,7 +149,7 @@ device_from_json (JsonObject *object, GError **error)
   out->arch = dup_text (object, "arch", error);
   out->device_class = tiny_device_class_from_string (class_name);
   out->memory_bytes = (guint64) tiny_json_get_int (object, "memory_bytes", 0, error);
-  out->error = g_strdup (tiny_json_get_text (object, "error", error));
+  out->error = tiny_json_dup_text (object, "error", error);
   out->code = read_code (object, error);
   out->open_us = (guint) tiny_json_get_int (object, "open_us", 0, error);
   return out;
@@ -166,12 +166,12 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   g_clear_pointer (&self->renderers, g_strfreev);
   self->is_loaded = tiny_json_get_bool (object, "loaded", &wrong);
   self->is_quarantined = tiny_json_get_bool (object, "quarantined", &wrong);
-  self->reason = g_strdup (tiny_json_get_text (object, "reason", &wrong));
+  self->reason = tiny_json_dup_text (object, "reason", &wrong);
   self->code = read_code (object, &wrong);
   self->name = dup_text (object, "name", &wrong);
   self->vendor = dup_text (object, "vendor", &wrong);
   self->version = dup_text (object, "version", &wrong);
-  self->missing = g_strdup (tiny_json_get_text (object, "missing", &wrong));
+  self->missing = tiny_json_dup_text (object, "missing", &wrong);
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
   self->runs_beside_host = tiny_json_get_bool (object, "beside_host", &wrong);
   self->imports_host = tiny_json_get_bool (object, "imports_host", &wrong);
@@ -290,15 +290,14 @@ tiny_scan_module (const char *module_path)
   self->runs_beside_host = is_beside;
   self->imports_host = TRUE;
   self->is_loaded = TRUE;
-  g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
+  g_autofree TinyCandidates *candidates = tiny_backend_scan (backend, &error);
   self->scan_us = (guint) (g_get_monotonic_time () - loaded);
-  for (guint i = 0; candidates != NULL && i < candidates->len; i++)
+  for (guint i = 0; candidates != NULL && i < candidates->n; i++)
     g_ptr_array_add (self->devices,
-                     scan_device (backend, &g_array_index (candidates, TinyCandidate, i),
-                                  &self->imports_host));
+                     scan_device (backend, &candidates->at[i], &self->imports_host));
   if (candidates == NULL)
     keep_error (error, &self->code, &self->reason);
-  else if (candidates->len == 0) {
+  else if (candidates->n == 0) {
     self->code = TINY_ERROR_NO_DEVICE;
     self->reason = g_strdup (TINY_SCAN_NO_REASON);
   }

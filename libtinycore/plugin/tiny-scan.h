@@ -72,7 +72,8 @@ gboolean tiny_scan_check_named_helper (GError **error);
 TinyScan *tiny_scan_module (const char *module_path);
 
 /* In the program: runs the helper on the manifest's module, within its time-out. What goes wrong
- * with the plugin is in the result; NULL is for a helper that cannot be run (%TINY_ERROR_PLUGIN). */
+ * with the plugin is in the result; NULL is for a helper that cannot be run (%TINY_ERROR_PLUGIN), or no
+ * memory for what it says (%TINY_ERROR_OUT_OF_MEMORY). */
 TinyScan *tiny_scan_run (const TinyManifest *manifest, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyScan, tiny_scan_free)

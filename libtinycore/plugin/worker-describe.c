@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "base/tiny-error.h"
+#include "base/tiny-memory.h"
+
 typedef struct {
   guint32 flags, n_renderers;
 } Numbers;
@@ -25,40 +28,40 @@ G_STATIC_ASSERT (G_STRUCT_OFFSET (TinyRenderer, reserved)
                  == G_STRUCT_OFFSET (TinyRenderer, claim_kinds) + sizeof (guint64));
 
 static void
-put_text (GByteArray *out, const char *text)
+put_text (TinyVector *out, const char *text)
 {
   const guint8 is_there = text != NULL;
-  g_byte_array_append (out, &is_there, 1);
+  tiny_vector_append (out, &is_there, 1);
   if (text != NULL)
-    g_byte_array_append (out, (const guint8 *) text, (guint) strlen (text) + 1);
+    tiny_vector_append (out, text, strlen (text) + 1);
 }
 
-GByteArray *
+GBytes *
 worker_description_write (const TinyPluginModule *module)
 {
-  GByteArray *out = g_byte_array_new ();
+  TinyVector out = { NULL };
   const Numbers numbers = { module->flags, module->n_renderers };
-  g_byte_array_append (out, (const guint8 *) &numbers, sizeof numbers);
-  put_text (out, module->name);
-  put_text (out, module->vendor);
-  put_text (out, module->version);
-  put_text (out, module->license);
+  tiny_vector_append (&out, &numbers, sizeof numbers);
+  put_text (&out, module->name);
+  put_text (&out, module->vendor);
+  put_text (&out, module->version);
+  put_text (&out, module->license);
   for (guint i = 0; i < module->n_renderers; i++) {
     const TinyRenderer *renderer = &module->renderers[i];
-    put_text (out, renderer->name);
-    put_text (out, renderer->code_version);
-    put_text (out, renderer->target != NULL ? "" : NULL);
-    put_text (out, renderer->disassemble != NULL ? "" : NULL);
-    put_text (out, renderer->claim != NULL ? "" : NULL);
+    put_text (&out, renderer->name);
+    put_text (&out, renderer->code_version);
+    put_text (&out, renderer->target != NULL ? "" : NULL);
+    put_text (&out, renderer->disassemble != NULL ? "" : NULL);
+    put_text (&out, renderer->claim != NULL ? "" : NULL);
     g_autofree char *kinds = g_strdup_printf ("%" G_GUINT64_FORMAT, renderer->claim_kinds);
-    put_text (out, kinds);
-    put_text (out, (renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0 ? "" : NULL);
-    put_text (out, renderer->dialect != NULL ? "" : NULL);
+    put_text (&out, kinds);
+    put_text (&out, (renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0 ? "" : NULL);
+    put_text (&out, renderer->dialect != NULL ? "" : NULL);
     const char *const *texts = renderer->dialect ? &renderer->dialect->prelude : NULL;
     for (guint t = 0; texts != NULL && t < N_DIALECT_TEXTS; t++)
-      put_text (out, texts[t]);
+      put_text (&out, texts[t]);
   }
-  return out;
+  return tiny_vector_steal_bytes (&out);
 }
 
 /* ---- reading ---- */
@@ -164,23 +167,36 @@ read_renderer (Reader *reader, TinyRenderer *out, TinyDialect *dialect)
   out->dialect = dialect;
 }
 
+static gboolean
+fail (GError **error)
+{
+  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                       "its process describes it wrongly");
+  return FALSE;
+}
+
 gboolean
 worker_description_read (GBytes *bytes,
                          TinyPluginModule *out,
                          TinyRenderer **out_renderers,
-                         TinyDialect **out_dialects)
+                         TinyDialect **out_dialects,
+                         GError **error)
 {
   gsize n_bytes;
   const char *data = g_bytes_get_data (bytes, &n_bytes);
   Numbers numbers;
   if (n_bytes < sizeof numbers)
-    return FALSE;
+    return fail (error);
   memcpy (&numbers, data, sizeof numbers);
   if (numbers.n_renderers > MAX_RENDERERS)
-    return FALSE;
+    return fail (error);
   Reader reader = { data + sizeof numbers, n_bytes - sizeof numbers, FALSE };
+  const gsize n_dialects = (numbers.n_renderers + 1) * sizeof (TinyDialect);
   *out_renderers = g_new0 (TinyRenderer, numbers.n_renderers + 1);
-  *out_dialects = g_new0 (TinyDialect, numbers.n_renderers + 1);
+  *out_dialects = tiny_memory_try (n_dialects, "what its process says of it", error);
+  if (*out_dialects == NULL)
+    return FALSE;
+  memset (*out_dialects, 0, n_dialects);
   *out = (TinyPluginModule){ .struct_size = sizeof *out,
                              .flags = numbers.flags,
                              .abi_major = TINY_PLUGIN_ABI_MAJOR,
@@ -196,5 +212,5 @@ worker_description_read (GBytes *bytes,
   out->license = take_text (&reader);
   for (guint i = 0; i < numbers.n_renderers; i++)
     read_renderer (&reader, &(*out_renderers)[i], &(*out_dialects)[i]);
-  return !reader.is_wrong && reader.left == 0;
+  return (!reader.is_wrong && reader.left == 0) || fail (error);
 }

@@ -9,12 +9,14 @@
 
 G_BEGIN_DECLS
 
-GByteArray *worker_description_write (const TinyPluginModule *module);
+/* (transfer full) (nullable): NULL: there is no memory. */
+GBytes *worker_description_write (const TinyPluginModule *module);
 /* Texts of what is filled belong to @bytes, the arrays to the caller. Functions that the module has are stubs.
- * FALSE for bytes that are no description. */
+ * Errors: %TINY_ERROR_PLUGIN for bytes that are no description, %TINY_ERROR_OUT_OF_MEMORY. */
 gboolean worker_description_read (GBytes *bytes,
                                   TinyPluginModule *out,
                                   TinyRenderer **out_renderers,
-                                  TinyDialect **out_dialects);
+                                  TinyDialect **out_dialects,
+                                  GError **error);
 
 G_END_DECLS

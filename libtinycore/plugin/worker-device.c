@@ -275,8 +275,9 @@ place_command (TinyWorkerLane *lane,
   put (out, &placed, sizeof placed);
 }
 
-/* Places @n commands. *@out_downloads is where what is downloaded will lie, by command; NULL if nothing is. */
-static void
+/* Places @n commands. *@out_downloads is where what is downloaded will lie, by command; NULL if nothing is. FALSE: there
+ * is no memory. */
+static gboolean
 place_commands (TinyWorkerLane *lane,
                 const TinyCommand *commands,
                 guint n,
@@ -288,10 +289,11 @@ place_commands (TinyWorkerLane *lane,
     place_command (lane, &commands[i], &out[i], &here);
     if (commands[i].type != TINY_COMMAND_DOWNLOAD)
       continue;
-    if (*out_downloads == NULL)
-      *out_downloads = g_new0 (guint8 *, n);
+    if (*out_downloads == NULL && (*out_downloads = g_try_new0 (guint8 *, n)) == NULL)
+      return FALSE;
     (*out_downloads)[i] = here;
   }
+  return TRUE;
 }
 
 static void
@@ -336,7 +338,10 @@ submit_some (
   TinyCommand *placed = tiny_worker_lane_place (lane, n * sizeof *placed, 64, &commands_there);
   guint64 *ns
       = out_ns == NULL ? NULL : tiny_worker_lane_place (lane, n * sizeof *ns, 64, &ns_there);
-  place_commands (lane, commands, n, placed, &downloads);
+  if (!place_commands (lane, commands, n, placed, &downloads)) {
+    g_snprintf (self->error->text, sizeof self->error->text, "no memory for %u commands", n);
+    return TINY_STATUS_OUT_OF_MEMORY;
+  }
   const TinySubmit wanted = { .struct_size = sizeof wanted,
                               .commands = GSIZE_TO_POINTER (commands_there),
                               .n_commands = n,

@@ -12,6 +12,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "plugin/tiny-worker.h"
 #include "plugin/worker-describe.h"
 
@@ -57,9 +58,11 @@ load (Module *self, TinyWorker *worker, GBytes **out, GError **error)
   tiny_worker_lane_copy (lane, self->path, strlen (self->path) + 1);
   status = tiny_worker_lane_ask (lane, WORKER_LOAD, self->load_timeout_ms, &plugin_error);
   const guint64 n = head->numbers[0];
-  if (status >= 0 && n <= WORKER_ROOM)
-    *out = g_bytes_new (worker_data (head), n);
-  else if (tiny_worker_is_lost (worker))
+  guint8 *copy = NULL;
+  if (status >= 0 && n <= WORKER_ROOM) {
+    copy = tiny_memory_try (n, file, error);
+    *out = copy != NULL ? g_bytes_new_take (memcpy (copy, worker_data (head), n), n) : NULL;
+  } else if (tiny_worker_is_lost (worker))
     g_set_error (error, TINY_ERROR, TINY_ERROR_DEVICE_LOST, "%s: %s", file, plugin_error.text);
   else /* as tiny_backend_load() said it there; the number is the error's */
     g_set_error (error, TINY_ERROR, n <= TINY_ERROR_IO ? (gint) n : TINY_ERROR_PLUGIN, "%.*s",
@@ -291,8 +294,11 @@ take_data (WorkerHead *head, void **out_data, uint64_t *out_size, TinyPluginErro
   if (size > WORKER_ROOM)
     return tiny_worker_too_large (error);
   char *data = tiny_host_get ()->alloc (size + 1);
-  if (data == NULL)
+  if (data == NULL) {
+    g_snprintf (error->text, sizeof error->text,
+                "no memory for %" G_GUINT64_FORMAT " bytes of its process's answer", size);
     return TINY_STATUS_OUT_OF_MEMORY;
+  }
   memcpy (data, worker_data (head), size);
   data[size] = 0;
   *out_data = data;
@@ -368,9 +374,8 @@ make_backend (Module *self, GError **error)
                                   .compile = module_compile,
                                   .disassemble = module_disassemble,
                                   .claim = module_claim };
-  if (!worker_description_read (self->description, &module, &self->renderers,
-                                &self->dialects)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "its process describes it wrongly");
+  if (!worker_description_read (self->description, &module, &self->renderers, &self->dialects,
+                                error)) {
     module_free (self);
     return NULL;
   }

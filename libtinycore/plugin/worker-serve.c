@@ -91,9 +91,14 @@ load (Lane *lane, TinyPluginError *error)
   backend = tiny_backend_load ((const char *) worker_data (lane->head), &wrong);
   if (backend == NULL)
     return give_error (lane, wrong, error);
-  g_autoptr (GByteArray) description
-      = worker_description_write (tiny_backend_get_module (backend));
-  return give (lane, description->data, description->len, error);
+  g_autoptr (GBytes) description = worker_description_write (tiny_backend_get_module (backend));
+  gsize n = 0;
+  const guint8 *data = description != NULL ? g_bytes_get_data (description, &n) : NULL;
+  if (data == NULL) {
+    lane->head->numbers[0] = TINY_ERROR_OUT_OF_MEMORY;
+    return fail (error, "no memory for what the module declares");
+  }
+  return give (lane, data, n, error);
 }
 
 static TinyStatus
@@ -101,12 +106,12 @@ scan (Lane *lane, TinyPluginError *error)
 {
   const guint32 room = (guint32) lane->head->numbers[0];
   GError *wrong = NULL;
-  g_autoptr (GArray) found = tiny_backend_scan (backend, &wrong);
+  g_autofree TinyCandidates *found = tiny_backend_scan (backend, &wrong);
   if (found == NULL)
     return give_error (lane, wrong, error);
   TinyStatus status
-      = give (lane, found->data, MIN (found->len, room) * sizeof (TinyCandidate), error);
-  lane->head->numbers[0] = found->len;
+      = give (lane, found->at, MIN (found->n, room) * sizeof (TinyCandidate), error);
+  lane->head->numbers[0] = found->n;
   return status;
 }
 

@@ -84,8 +84,8 @@ judge (Entry *entry)
 static char *
 dup_member (JsonObject *object, const char *name, GError **error)
 {
-  const char *text = tiny_json_get_text (object, name, error);
-  return g_strdup (text ? text : "");
+  char *text = tiny_json_dup_text (object, name, error);
+  return text != NULL ? text : g_strdup ("");
 }
 
 static gboolean
@@ -104,6 +104,10 @@ add_entry (ConfExpect *self, JsonNode *node, GError **error)
   entry->reason = dup_member (object, "reason", &why);
   entry->link = dup_member (object, "link", &why);
   entry->expires = dup_member (object, "expires", &why);
+  if (g_error_matches (why, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY)) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
   const char *wrong = why ? why->message : judge (entry);
   if (wrong == NULL && json_object_get_size (object) != 4)
     wrong = "it has other members than case, reason, link and expires";

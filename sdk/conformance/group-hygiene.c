@@ -220,7 +220,7 @@ run_state (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   check_same (trial, before, loaded, "after it was loaded");
   if (library == NULL || !conf_fresh_open (trial, subject, &own))
     return;
-  g_autoptr (GArray) found = tiny_backend_scan (own.backend, NULL);
+  g_autofree TinyCandidates *found = tiny_backend_scan (own.backend, NULL);
   g_autofree char *opened = look ();
   check_same (trial, before, opened, "after the device was opened");
   conf_fresh_use (trial, &own);

@@ -410,10 +410,10 @@ run_all (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   TinyBackend *backend = tiny_backend_load (subject->path, &error);
   if (!conf_check_error (trial, error, "load"))
     return;
-  g_autoptr (GArray) found = tiny_backend_scan (backend, NULL);
-  for (guint i = 0; found != NULL && i < found->len && n < MOST; i++) {
+  g_autofree TinyCandidates *found = tiny_backend_scan (backend, NULL);
+  for (guint i = 0; found != NULL && i < found->n && n < MOST; i++) {
     ConfSubject one = *subject;
-    one.id = g_array_index (found, TinyCandidate, i).id;
+    one.id = found->at[i].id;
     if (conf_fresh_open (trial, &one, &devices[n]))
       n++;
   }

@@ -244,14 +244,15 @@ find_id (TinyDevice *device)
 {
   g_autoptr (TinyDeviceSpec) spec
       = tiny_device_spec_parse (tiny_device_get_name (device), NULL);
-  g_autoptr (GArray) candidates = tiny_backend_scan (tiny_device_get_backend (device), NULL);
+  g_autofree TinyCandidates *candidates
+      = tiny_backend_scan (tiny_device_get_backend (device), NULL);
   const GPtrArray *chain
       = spec != NULL && spec->chains->len > 0 ? spec->chains->pdata[0] : NULL;
   const TinyDeviceTarget *target = chain != NULL && chain->len > 0 ? chain->pdata[0] : NULL;
   guint index = target != NULL && target->select == TINY_SELECT_RANGE ? target->first : 0;
-  if (candidates == NULL || index >= candidates->len)
+  if (candidates == NULL || index >= candidates->n)
     return g_strdup ("");
-  return g_utf8_make_valid (g_array_index (candidates, TinyCandidate, index).id, -1);
+  return g_utf8_make_valid (candidates->at[index].id, -1);
 }
 
 ConfSubject *

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "../record-sum.h"
-#include "allocation.h"
+#include "allocation-large.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-cache.h"
 #include "io/tiny-idx.h"
@@ -23,32 +23,6 @@
 #include "plugin/tiny-record.h"
 #include "schedule/kernel-text.h"
 #include "tools/bundle.h"
-
-enum { MANY = 40000, LONG = 400000 };
-
-static const HeapAskers askers
-    = { .large = "test-fault|libz.|libarchive", .least = ALLOCATION_LARGE };
-
-static char *folder;
-
-/* (transfer full): the path of a file with that content. */
-static char *
-write_file (const char *name, gconstpointer data, gsize n)
-{
-  g_autoptr (GError) error = NULL;
-  char *path = g_build_filename (folder, name, NULL);
-  g_file_set_contents (path, data, (gssize) n, &error);
-  g_assert_no_error (error);
-  return path;
-}
-
-static void
-refuse (AllocationAct act, gpointer data, guint at_least)
-{
-  const guint n = allocation_refuse_each (&askers, act, data);
-  if (n < at_least)
-    CASE_FAILS ("%u requests, not the %u that the input was made for", n, at_least);
-}
 
 /* ---- IDX ---- */
 static gboolean
@@ -82,18 +56,14 @@ read_json (gpointer text, GError **error)
   return root != NULL;
 }
 
-static char *
-long_text (void)
-{
-  return g_strnfill (LONG, 'x');
-}
-
 static void
 test_json (void)
 {
   g_autofree char *x = long_text ();
-  g_autofree char *text = g_strdup_printf ("{\"a\": \"%s\\n\", \"%s\": 1}", x, x);
-  refuse (read_json, text, 2);
+  g_autofree char *zeros = g_strnfill (LONG, '0');
+  g_autofree char *text
+      = g_strdup_printf ("{\"a\": \"%s\\n\", \"%s\": 1, \"b\": 0.%s}", x, x, zeros);
+  refuse (read_json, text, 3);
 }
 
 static gboolean
@@ -399,10 +369,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_autoptr (GError) error = NULL;
-  folder = g_dir_make_tmp ("tinycore-allocation-XXXXXX", &error);
-  g_assert_no_error (error);
-  g_setenv ("TINY_CACHE_DIR", folder, TRUE);
+  make_folder ();
   g_test_add_func ("/fault/allocation/idx", test_idx);
   g_test_add_func ("/fault/allocation/json", test_json);
   g_test_add_func ("/fault/allocation/safetensors", test_safetensors);

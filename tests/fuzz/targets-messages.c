@@ -125,9 +125,9 @@ fuzz_read_description (const guint8 *data, gsize size)
   TinyPluginModule module;
   g_autofree TinyRenderer *renderers = NULL;
   g_autofree TinyDialect *dialects = NULL;
-  if (!worker_description_read (bytes, &module, &renderers, &dialects))
+  if (!worker_description_read (bytes, &module, &renderers, &dialects, NULL))
     return FALSE;
-  g_byte_array_unref (worker_description_write (&module)); /* looks at every text */
+  g_bytes_unref (worker_description_write (&module)); /* looks at every text */
   return TRUE;
 }
 
@@ -154,8 +154,7 @@ fuzz_seed_description (GPtrArray *seeds)
                                            .license = "MIT",
                                            .n_renderers = G_N_ELEMENTS (renderers),
                                            .renderers = renderers };
-  GByteArray *bytes = worker_description_write (&module);
-  g_ptr_array_add (seeds, g_byte_array_free_to_bytes (bytes));
+  g_ptr_array_add (seeds, worker_description_write (&module));
 }
 
 /* ---- entries of the cache ---- */

@@ -243,8 +243,8 @@ test_module (void)
     g_assert_null (tiny_backend_find_renderer (backend, "c"));
     g_autofree char *list = tiny_backend_list_renderers (backend);
     g_assert_cmpstr (list, ==, "A, B");
-    g_autoptr (GArray) found = tiny_backend_scan (backend, &error);
-    g_assert_cmpuint (found->len, ==, 40);
+    g_autofree TinyCandidates *found = tiny_backend_scan (backend, &error);
+    g_assert_cmpuint (found->n, ==, 40);
   }
 }
 
@@ -279,7 +279,8 @@ find_wrong (const char *name, const TinyDialect *dialect, const TinyCandidate *c
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyBackend) backend = tiny_backend_new (&module, NULL, &error);
   given = *candidate;
-  g_autoptr (GArray) found = backend != NULL ? tiny_backend_scan (backend, &error) : NULL;
+  g_autofree TinyCandidates *found
+      = backend != NULL ? tiny_backend_scan (backend, &error) : NULL;
   g_assert_true ((found == NULL) == (error != NULL));
   return g_strdup (error != NULL ? error->message : "");
 }
