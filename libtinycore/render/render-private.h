@@ -38,6 +38,13 @@ render_loop (const TinyDialect *dialect, const char *type, const char *name, con
 char *
 render_choice (const TinyDialect *dialect, const char *gate, const char *yes, const char *no);
 
+/* The value of LOAD @load, which @text, taken, is the spelling of. A parameter's memory comes from anywhere: of a bool any
+ * byte but 0 is true, and 1 from here on, as an index of two elements may be made of it. */
+char *render_truth (const TinyDialect *dialect,
+                    const TinyLinear *linear,
+                    const TinyInstr *load,
+                    char *text);
+
 /* The text of a scalar constant; NULL when the dialect cannot spell it. */
 char *render_literal (const TinyDialect *dialect, TinyDType dtype, gint64 arg);
 

@@ -123,6 +123,28 @@ render_choice (const TinyDialect *dialect, const char *gate, const char *yes, co
   return spell_plain (dialect->choose, "($0 ? $1 : $2)", NULL, texts);
 }
 
+char *
+render_truth (const TinyDialect *dialect,
+              const TinyLinear *linear,
+              const TinyInstr *load,
+              char *text)
+{
+  const char *scalar = dialect->types[TINY_DTYPE_BOOL];
+  const char *template = load->lanes > 1 ? dialect->vector_ops[TINY_INSTR_CAST] : NULL;
+  template = template != NULL ? template : dialect->ops[TINY_INSTR_CAST];
+  if (load->dtype != TINY_DTYPE_BOOL || template == NULL
+      || render_source (linear, load, 0)->op != TINY_INSTR_PARAM)
+    return text;
+  RenderArgs args = { .scalar_type = scalar, .lanes = load->lanes };
+  g_autofree char *vector
+      = load->lanes > 1 ? render_template (dialect->vector_type, &args) : NULL;
+  args.type = args.source_type = vector != NULL ? vector : scalar;
+  args.texts[0] = text;
+  char *truth = render_template (template, &args);
+  g_free (text);
+  return truth;
+}
+
 /* ---- literals ---- */
 static char *
 cast_to (const TinyDialect *dialect, TinyDType dtype, const char *text)

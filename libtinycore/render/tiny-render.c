@@ -311,7 +311,8 @@ load_gated_vector (Render *self, guint i)
   const TinyInstr *instr = &self->linear->instrs[i];
   TinyInstr plain = *instr;
   plain.n_sources = 2;
-  g_autofree char *text = load (self, &plain);
+  g_autofree char *text
+      = render_truth (self->dialect, self->linear, instr, load (self, &plain));
   const char *type = type_of (self, instr->dtype, instr->lanes);
   if (self->error != NULL)
     return;
@@ -452,7 +453,7 @@ render_instr (Render *self, guint i)
       load_gated_vector (self, i);
       return;
     }
-    text = load (self, instr);
+    text = render_truth (self->dialect, self->linear, instr, load (self, instr));
     break;
   case TINY_INSTR_EXTRACT:
     text = lane_of (self, render_source (self->linear, instr, 0), text_of (self, instr, 0),

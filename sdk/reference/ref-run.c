@@ -222,8 +222,10 @@ run_access (const Group *group,
     }
     if (stores)
       write_element (memory + at * n_bytes, n_bytes, operand (program, item, instr, 2)[i]);
-    else
-      result[i] = read_element (memory + at * n_bytes, n_bytes) & ref_mask (target->dtype);
+    else {
+      uint64_t bits = read_element (memory + at * n_bytes, n_bytes);
+      result[i] = target->dtype == TINY_DTYPE_BOOL ? bits != 0 : bits;
+    }
   }
   return TINY_STATUS_OK;
 }

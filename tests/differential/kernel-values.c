@@ -69,7 +69,8 @@ kernel_fill (GRand *random, TinyDType dtype, guint8 *data, gint64 n, gint64 n_el
                                  hostile ? hostile_float (random, n_elements) : (double) small);
     else
       bits = (guint64) (hostile ? hostile_integer (random, n_elements) : small);
-    bits = dtype == TINY_DTYPE_BOOL ? bits & 1 : bits;
+    bits = dtype == TINY_DTYPE_BOOL && !hostile ? bits & 1
+                                                : bits; /* any other byte is true as well */
     memcpy (data + (gsize) i * size, &bits, size); /* the low ones of a little-endian machine */
   }
 }
