@@ -197,6 +197,27 @@ sort_params (Loading *self, GPtrArray *params, guint *slots, GError **error)
   return TRUE;
 }
 
+/* TRUE for what a saved model may consist of. Memory, devices, sizes and rules belong to a running program, and the
+ * numbers and names in a file are none of them. */
+static gboolean
+has_place (const TinyNode *node, const TinyNode *root)
+{
+  switch (node->op) {
+  case TINY_OP_BUFFER:
+  case TINY_OP_ASSIGN:
+  case TINY_OP_VARIABLE:
+  case TINY_OP_LIMIT:
+  case TINY_OP_UNSHARD:
+  case TINY_OP_GRADIENT:
+  case TINY_OP_AFTER:
+    return FALSE;
+  case TINY_OP_SINK:
+    return node == root;
+  default:
+    return TRUE;
+  }
+}
+
 /* Copies the graph with the model's slots, without devices. */
 static gboolean
 copy_graph (Loading *self, TinyNode *root, GError **error)
@@ -209,13 +230,18 @@ copy_graph (Loading *self, TinyNode *root, GError **error)
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_PARAM)
       g_ptr_array_add (params, node);
-    if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_ASSIGN
-        || node->op == TINY_OP_VARIABLE) {
+    if (!has_place (node, root)) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED, "%s has no place in a model",
                    tiny_op_to_string (node->op));
       return FALSE;
     }
   }
+  for (guint i = 0; i < root->n_sources; i++)
+    if (root->sources[i]->dtype == TINY_DTYPE_INDEX) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "output %u is of dtype index, which is no tensor's: cast it", i);
+      return FALSE;
+    }
   g_autofree guint *slots = g_new0 (guint, params->len + 1);
   if (!sort_params (self, params, slots, error))
     return FALSE;

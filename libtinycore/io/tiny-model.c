@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/tiny-guard.h"
+#include "base/tiny-text-hash.h"
 #include "engine/runtime-private.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
@@ -60,6 +61,7 @@ static void
 tiny_model_init (TinyModel *self)
 {
   self->graph = tiny_graph_new ();
+  self->sink = tiny_node_sink (self->graph, 0, NULL, NULL);
   self->inputs = g_ptr_array_new_with_free_func (port_free);
   self->outputs = g_ptr_array_new_with_free_func (port_free);
   self->weights = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_array_free);
@@ -94,7 +96,7 @@ check_name (const char *what, const char *name, GHashTable *seen, GError **error
 static gboolean
 check_names (const char *what, const GPtrArray *ports, GError **error)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) seen = g_hash_table_new (tiny_text_hash, g_str_equal);
   for (guint i = 0; i < ports->len; i++)
     if (!check_name (what, ((const TinyPort *) ports->pdata[i])->name, seen, error))
       return FALSE;
@@ -213,6 +215,7 @@ copy_node (TinyModel *self,
   case TINY_OP_COPY:
   case TINY_OP_DETACH:
   case TINY_OP_AFTER:
+  case TINY_OP_LIMIT: /* what it means is in the masks that were made with it */
   case TINY_OP_SLOPED:
     return sources[0];
   case TINY_OP_GRADIENT:

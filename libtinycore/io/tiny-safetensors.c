@@ -13,6 +13,7 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-memory.h"
+#include "base/tiny-text-hash.h"
 #include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
@@ -31,7 +32,8 @@ tiny_safetensors_new (void)
 {
   TinySafetensors *self = g_new0 (TinySafetensors, 1);
   self->arrays = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_array_free);
-  self->metadata = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  self->names = g_hash_table_new (tiny_text_hash, g_str_equal);
+  self->metadata = g_hash_table_new_full (tiny_text_hash, g_str_equal, g_free, g_free);
   return self;
 }
 
@@ -40,6 +42,7 @@ tiny_safetensors_free (TinySafetensors *self)
 {
   if (self == NULL)
     return;
+  g_hash_table_unref (self->names);
   g_ptr_array_unref (self->arrays);
   g_hash_table_unref (self->metadata);
   g_free (self);
@@ -48,12 +51,7 @@ tiny_safetensors_free (TinySafetensors *self)
 TinyArray *
 tiny_safetensors_find (const TinySafetensors *self, const char *name)
 {
-  for (guint i = 0; i < self->arrays->len; i++) {
-    TinyArray *array = self->arrays->pdata[i];
-    if (g_str_equal (array->name, name))
-      return array;
-  }
-  return NULL;
+  return g_hash_table_lookup (self->names, name);
 }
 
 /* ---- reading ---- */
@@ -238,6 +236,7 @@ read_member (const char *name, JsonNode *value, gpointer user_data, GError **err
       span.name = array->name;
       span.end = span.begin + (gint64) tiny_array_get_n_bytes (array);
       g_ptr_array_add (self->out->arrays, array);
+      g_hash_table_insert (self->out->names, array->name, array);
       if (!tiny_vector_append (&self->spans, &span, sizeof span))
         tiny_memory_fail (self->spans.n_bytes, "its arrays", &wrong);
     }

@@ -10,12 +10,13 @@ G_BEGIN_DECLS
 
 typedef struct {
   GPtrArray *arrays;    /* of TinyArray, in the order of their data */
+  GHashTable *names;    /* of those that were read: name → TinyArray */
   GHashTable *metadata; /* char * → char * */
 } TinySafetensors;
 
 TinySafetensors *tiny_safetensors_new (void);
 void tiny_safetensors_free (TinySafetensors *self);
-/* The array of that name, or NULL. */
+/* The array of that name which was read, or NULL. */
 TinyArray *tiny_safetensors_find (const TinySafetensors *self, const char *name);
 
 /* Reads the header, and keeps the file open for its arrays; what it says is checked against the file's size before it

@@ -4,6 +4,7 @@
 #include "io/tiny-state-file.h"
 
 #include "base/tiny-guard.h"
+#include "base/tiny-text-hash.h"
 #include "io/tiny-safetensors.h"
 
 /* ---- writing ---- */
@@ -88,7 +89,7 @@ tiny_state_load (const char *path,
   if (file == NULL)
     return NULL;
   g_autoptr (GHashTable) state
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
+      = g_hash_table_new_full (tiny_text_hash, g_str_equal, g_free, g_object_unref);
   for (guint i = 0; i < file->arrays->len; i++) {
     const TinyArray *array = file->arrays->pdata[i];
     TinyTensor *tensor = make_tensor (array, path, device, error);

@@ -10,6 +10,7 @@
 
 #include "base/tiny-arena.h"
 #include "base/tiny-stats.h"
+#include "base/tiny-text-hash.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 
@@ -43,6 +44,8 @@ struct TinyGraph {
   GHashTable *texts;
   guint n_nodes;
   guint32 mark;
+  guint64
+      secret; /* numbers of a text that all have one hash would be compared with each other */
 };
 
 TinyGraph *
@@ -51,6 +54,7 @@ tiny_graph_new (void)
   TinyGraph *self = g_new0 (TinyGraph, 1);
   TINY_COUNT (n_graphs, 1);
   self->arena = tiny_arena_new ();
+  self->secret = tiny_hash_secret ();
   self->nodes.size = 256;
   self->nodes.hashes = g_new0 (guint32, self->nodes.size);
   self->nodes.nodes = g_new (TinyNode *, self->nodes.size);
@@ -101,9 +105,9 @@ mix (guint64 hash, guint64 value)
 }
 
 static guint32
-hash_ints (const gint64 *v, guint n)
+hash_ints (const TinyGraph *self, const gint64 *v, guint n)
 {
-  guint64 hash = n;
+  guint64 hash = self->secret ^ n;
   for (guint i = 0; i < n; i++)
     hash = mix (hash, (guint64) v[i]);
   return (guint32) hash;
@@ -113,7 +117,7 @@ const TinyInts *
 tiny_graph_ints (TinyGraph *self, const gint64 *v, guint n)
 {
   Table *table = &self->ints;
-  guint i = hash_ints (v, n) & (table->size - 1);
+  guint i = hash_ints (self, v, n) & (table->size - 1);
   for (; table->slots[i] != NULL; i = (i + 1) & (table->size - 1)) {
     const TinyInts *found = table->slots[i];
     if (found->n == n && (n == 0 || memcmp (found->v, v, n * sizeof (gint64)) == 0))
@@ -132,7 +136,7 @@ tiny_graph_ints (TinyGraph *self, const gint64 *v, guint n)
       const TinyInts *moved = old.slots[j];
       if (moved == NULL)
         continue;
-      guint k = hash_ints (moved->v, moved->n) & (table->size - 1);
+      guint k = hash_ints (self, moved->v, moved->n) & (table->size - 1);
       while (table->slots[k] != NULL)
         k = (k + 1) & (table->size - 1);
       table->slots[k] = (gpointer) moved;
@@ -146,7 +150,7 @@ const char *
 tiny_graph_text (TinyGraph *self, const char *text)
 {
   if (self->texts == NULL)
-    self->texts = g_hash_table_new (g_str_hash, g_str_equal);
+    self->texts = g_hash_table_new (tiny_text_hash, g_str_equal);
   char *found = g_hash_table_lookup (self->texts, text);
   if (found == NULL) {
     found = tiny_arena_strdup (self->arena, text);
@@ -227,8 +231,9 @@ tiny_node_new_interned (TinyGraph *graph,
                         const char *text)
 {
   TINY_COUNT (n_nodes_asked, 1);
-  guint64 hash = mix (mix (op | dtype << 16 | (guint64) lanes << 32, (guint64) arg),
-                      GPOINTER_TO_SIZE (ints) ^ (GPOINTER_TO_SIZE (text) << 1));
+  guint64 hash
+      = mix (mix (graph->secret ^ (op | dtype << 16 | (guint64) lanes << 32), (guint64) arg),
+             GPOINTER_TO_SIZE (ints) ^ (GPOINTER_TO_SIZE (text) << 1));
   for (guint i = 0; i < n_sources; i++)
     hash = mix (hash, sources[i]->id + 1);
   guint32 hash32 = MAX ((guint32) hash, 1);

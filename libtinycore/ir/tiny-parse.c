@@ -14,6 +14,7 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-memory.h"
+#include "base/tiny-text-hash.h"
 #include "ir/tiny-cursor.h"
 #include "ir/tiny-check.h"
 #include "ir/tiny-eval.h"
@@ -293,7 +294,8 @@ tiny_graph_parse_named (TinyGraph *graph,
                         GHashTable **out_names,
                         GError **error)
 {
-  g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) names
+      = g_hash_table_new_full (tiny_text_hash, g_str_equal, g_free, NULL);
   Parser self = { .graph = graph, .cursor = { text, text, error }, .names = names };
   TinyNode *root = NULL;
   tiny_cursor_skip_space (&self.cursor);

@@ -4,9 +4,12 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "plugin/tiny-elf.h"
 #include "tiny-plugin.h"
+
+enum { MAX_SHOWN = 64 }; /* bytes of a name in a message */
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
@@ -141,9 +144,10 @@ check_entry (const TinyElf *self, GError **error)
       return TRUE;
     other = symbol->name;
   }
+  g_autofree char *shown = tiny_clean_text (other, MAX_SHOWN);
   if (other != NULL)
     g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
-                 "built for another plugin ABI: it exports %.64s, this core wants %s", other,
+                 "built for another plugin ABI: it exports %s, this core wants %s", shown,
                  TINY_PLUGIN_ENTRY_SYMBOL);
   else
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,

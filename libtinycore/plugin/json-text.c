@@ -11,9 +11,11 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-memory.h"
+#include "base/tiny-text-hash.h"
 #include "plugin/tiny-json.h"
 
-enum { MAX_DEPTH = 32 };
+/* A number is read into memory of its own. Members are found by json-glib's hash, for which anybody can choose names. */
+enum { MAX_DEPTH = 32, MAX_NUMBER = 1024, MAX_MEMBERS = 4096 };
 /* The bytes that json-glib and the allocator take for each, which is what a text of small ones becomes. */
 enum { VALUE_TAKES = 96, LIST_TAKES = 192, OBJECT_TAKES = 352, MEMBER_TAKES = 96 };
 /* A value of the root may take that many times the bytes of the text, or the floor. */
@@ -222,12 +224,12 @@ read_number (Reader *self)
     refuse (self, "a number");
     return NULL;
   }
-  const gsize n = (gsize) (self->at - from);
-  g_autofree char *number = tiny_memory_try (n + 1, "a number", self->error);
-  if (number == NULL)
+  if (self->at - from > MAX_NUMBER) {
+    fail (self, "a number of more than %d bytes at byte %zu", MAX_NUMBER,
+          (gsize) (from - self->text));
     return NULL;
-  memcpy (number, from, n);
-  number[n] = '\0';
+  }
+  g_autofree char *number = g_strndup (from, (gsize) (self->at - from));
   errno = 0;
   const gint64 whole = is_whole ? g_ascii_strtoll (number, NULL, 10) : 0;
   const gboolean is_beyond = is_whole && errno == ERANGE;
@@ -279,10 +281,15 @@ read_list (Reader *self)
   return good ? json_node_init_array (json_node_alloc (), out) : NULL;
 }
 
-/* (transfer full): the name of a member, up to its value; NULL with an error. */
+/* (transfer full): the name of member @n, up to its value; NULL with an error. */
 static char *
-read_name (Reader *self)
+read_name (Reader *self, guint n, guint most)
 {
+  if (n == most) {
+    fail (self, "more than %u members in one object at byte %zu", most,
+          (gsize) (self->at - self->text));
+    return NULL;
+  }
   g_autofree char *name = take_room (self, MEMBER_TAKES) ? read_text (self) : NULL;
   if (name != NULL && !skip (self, ':')) {
     refuse (self, "a colon");
@@ -304,7 +311,7 @@ read_object (Reader *self)
   gboolean good = enter (self) && take_room (self, OBJECT_TAKES);
   g_autoptr (JsonObject) out = json_object_new ();
   for (guint n = 0; has_next (self, '}', n, &good); n++) {
-    g_autofree char *name = read_name (self);
+    g_autofree char *name = read_name (self, n, MAX_MEMBERS);
     good = name != NULL && (!json_object_has_member (out, name) || refuse_twice (self, name));
     JsonNode *value = good ? read_value (self) : NULL;
     good = value != NULL;
@@ -361,10 +368,11 @@ visit_members (Reader *self, gboolean is_kept, TinyJsonVisit visit, gpointer use
   const gsize most = MAX (MOST_FLOOR, (gsize) (self->end - self->text) * MOST_TIMES);
   self->left = most;
   gboolean good = enter (self);
-  g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) names
+      = g_hash_table_new_full (tiny_text_hash, g_str_equal, g_free, NULL);
   for (guint n = 0; has_next (self, '}', n, &good); n++) {
     self->left = is_kept ? self->left : most;
-    char *name = read_name (self);
+    char *name = read_name (self, n, is_kept ? MAX_MEMBERS : G_MAXUINT);
     if (name == NULL)
       return FALSE;
     if (!g_hash_table_add (names, name))

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "base/tiny-memory.h"
@@ -30,6 +31,7 @@ enum {
   REPORT_FD = 3,
   MAX_REPORT = 1 << 20,
   MAX_SAID = 4096,
+  MAX_QUOTED = 200, /* of it, in a message */
   STARTS_WITHIN_MS = 20000,
   STOPS_WITHIN_MS = 2000
 };
@@ -248,7 +250,8 @@ quote_said (const GString *said)
   guint n = g_strv_length (lines);
   if (n == 0 || g_strstrip (lines[n - 1])[0] == 0)
     return g_strdup ("");
-  return g_strdup_printf (", saying “%.200s”", lines[n - 1]);
+  g_autofree char *last = tiny_clean_text (lines[n - 1], MAX_QUOTED);
+  return g_strdup_printf (", saying “%s”", last);
 }
 
 static void

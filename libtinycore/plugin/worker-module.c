@@ -10,6 +10,7 @@
  * byte that says whether it is there. */
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-memory.h"
@@ -64,9 +65,11 @@ load (Module *self, TinyWorker *worker, GBytes **out, GError **error)
     *out = copy != NULL ? g_bytes_new_take (memcpy (copy, worker_data (head), n), n) : NULL;
   } else if (tiny_worker_is_lost (worker))
     g_set_error (error, TINY_ERROR, TINY_ERROR_DEVICE_LOST, "%s: %s", file, plugin_error.text);
-  else /* as tiny_backend_load() said it there; the number is the error's */
-    g_set_error (error, TINY_ERROR, n <= TINY_ERROR_IO ? (gint) n : TINY_ERROR_PLUGIN, "%.*s",
-                 (int) sizeof plugin_error.text, plugin_error.text);
+  else { /* as tiny_backend_load() said it there, cut off; the number is the error's */
+    g_autofree char *text = tiny_clean_text (plugin_error.text, sizeof plugin_error.text);
+    g_set_error_literal (error, TINY_ERROR, n <= TINY_ERROR_IO ? (gint) n : TINY_ERROR_PLUGIN,
+                         text);
+  }
   tiny_worker_end (lane);
   return *out != NULL;
 }

@@ -217,11 +217,23 @@ cast (TinyNode *node, Interval x)
   return x;
 }
 
+/* TRUE: it may be the neutral element, whatever it combines. */
+static gboolean
+may_be_empty (const TinyNode *reduce)
+{
+  gboolean is_empty = FALSE;
+  for (guint i = 1; i < reduce->n_sources; i++) {
+    const TinyNode *range = reduce->sources[i];
+    is_empty = is_empty || (range->op == TINY_OP_RANGE && range->sources[0]->vmin <= 0);
+  }
+  return is_empty;
+}
+
 static Interval
 reduce (TinyNode *node, Interval x)
 {
   if (node->arg == TINY_OP_MAX)
-    return x;
+    return may_be_empty (node) ? whole (node->dtype) : x;
   if (node->arg != TINY_OP_ADD || node->n_sources < 2 || node->dtype == TINY_DTYPE_BOOL)
     return whole (node->dtype);
   __int128 count = 1;

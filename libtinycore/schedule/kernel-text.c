@@ -5,12 +5,16 @@
 
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-bounds.h"
 #include "schedule/factor.h"
+
+/* Passes walk a kernel by recursion, and look at some nodes for each of the others. */
+enum { MAX_NODES = 8192, MOST_LOOKED_AT = 1 << 24, MAX_SHOWN = 60 };
 
 #define FAIL(...)                                                                              \
   G_STMT_START                                                                                 \
@@ -46,6 +50,9 @@ check_node (const TinyNode *node, GError **error)
 {
   if (node->op == TINY_OP_VARIABLE)
     FAIL ("a variable has no value here");
+  if (node->op == TINY_OP_AFTER)
+    FAIL ("it has an after, which would make a value stand for memory; stores come in the "
+          "sink's order");
   if (node->op == TINY_OP_LOCAL)
     FAIL ("it has local memory; which values are kept there is found out later");
   if (node->op != TINY_OP_RANGE || tiny_range_get_kind (node) == TINY_RANGE_LOOP
@@ -58,6 +65,8 @@ check_node (const TinyNode *node, GError **error)
 static gboolean
 find_params (KernelText *self, GPtrArray *order, guint n_inputs, GError **error)
 {
+  if (order->len > MAX_NODES)
+    FAIL ("it has %u nodes, and a kernel %d at most", order->len, MAX_NODES);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (!check_node (node, error))
@@ -158,8 +167,7 @@ static gboolean
 settle_index (Rebuild *self, TinyNode *node, TinyNode **sources)
 {
   const gboolean wraps = may_wrap (node, sources);
-  const gboolean names_loops = node->op == TINY_OP_REDUCE || node->op == TINY_OP_AFTER;
-  const guint n = names_loops ? 1 : node->n_sources;
+  const guint n = node->op == TINY_OP_REDUCE ? 1 : node->n_sources;
   gboolean any = wraps;
   for (guint s = 0; s < n; s++)
     any = any || sources[s]->dtype == TINY_DTYPE_I64;
@@ -299,11 +307,16 @@ flatten (TinyGraph *graph, TinyNode *root, GError **error)
   return tiny_graph_verify (graph, root, TINY_STAGE_KERNEL, error) ? root : NULL;
 }
 
-/* The line of the first statement that is not legal: that up to which @text is not; 0: none. */
+/* The line of the first statement that is not legal: that up to which @text is not; 0: none, or it would take long. */
 static guint
 find_line (const char *text)
 {
   guint line = 1, first = 1;
+  gsize n_lines = 0;
+  for (const char *end = text; *end != 0; end++)
+    n_lines += *end == '\n';
+  if (n_lines > MOST_LOOKED_AT / (strlen (text) + 1))
+    return 0;
   for (const char *end = text; *end != 0; end++) {
     if (*end != '\n')
       continue;
@@ -325,10 +338,11 @@ static gboolean
 read_operation (
     KernelText *self, TinyGraph *graph, const char *text, guint n_inputs, GError **error)
 {
+  g_autofree char *shown = tiny_clean_text (text, MAX_SHOWN);
   self->is_operation = TRUE;
   if (!factor_from_text (&self->operation, text)
       || self->operation.n_operands != factor_count_outputs (&self->operation) + n_inputs)
-    FAIL ("“%.60s” is no operation of %u inputs", text, n_inputs);
+    FAIL ("“%s” is no operation of %u inputs", shown, n_inputs);
   self->n_outputs = factor_count_outputs (&self->operation);
   self->n_params = self->operation.n_operands;
   self->sink = tiny_node_sink_untrusted (graph, tiny_node_sink (graph, 0, NULL, text));
@@ -346,9 +360,10 @@ static char *
 batch_operation (const char *text, gint64 size, GError **error)
 {
   TinyOperation operation;
+  g_autofree char *shown = tiny_clean_text (text, MAX_SHOWN);
   if (!factor_from_text (&operation, text)
       || operation.extents[TINY_FACTOR_BATCH] > G_MAXINT64 / size)
-    FAIL ("“%.60s” is no operation that has a batch of %" G_GINT64_FORMAT, text, size);
+    FAIL ("“%s” is no operation that has a batch of %" G_GINT64_FORMAT, shown, size);
   operation.extents[TINY_FACTOR_BATCH] *= size;
   return factor_to_text (&operation);
 }

@@ -25,7 +25,7 @@
 #include "folder.h"
 #include "serve.h"
 
-enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, ENDS_WITHIN_MS = 10000 };
+enum { MAX_SAID = 4096, MAX_QUOTED = 300, MAX_STACK = 16 << 10, ENDS_WITHIN_MS = 10000 };
 
 /* ---- starting ---- */
 static int
@@ -280,7 +280,8 @@ conf_worker_explain (const ConfWorker *self)
                      self->wrong->message);
   else
     g_string_printf (out, "hung: it was not done in time");
+  g_autofree char *quoted = tiny_clean_text (last, MAX_QUOTED);
   if (last[0] != 0)
-    g_string_append_printf (out, ", saying “%.300s”", last);
+    g_string_append_printf (out, ", saying “%s”", quoted);
   return g_string_free (out, FALSE);
 }

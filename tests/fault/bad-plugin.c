@@ -110,6 +110,16 @@ leave (void)
   exit (0);
 }
 
+/* Letters of two bytes, of which a cut at any even number of bytes leaves half a one. */
+static UNUSED void
+leave_with_letters (void)
+{
+  fputs ("a", stderr);
+  for (int i = 0; i < 400; i++)
+    fputs ("\xc3\xa9", stderr);
+  exit (0);
+}
+
 /* A child that outlives the helper, holding its streams, unless the group is killed. */
 static UNUSED void
 fork_and_leave (void)

@@ -60,10 +60,8 @@ static void
 test_json (void)
 {
   g_autofree char *x = long_text ();
-  g_autofree char *zeros = g_strnfill (LONG, '0');
-  g_autofree char *text
-      = g_strdup_printf ("{\"a\": \"%s\\n\", \"%s\": 1, \"b\": 0.%s}", x, x, zeros);
-  refuse (read_json, text, 3);
+  g_autofree char *text = g_strdup_printf ("{\"a\": \"%s\\n\", \"%s\": 1}", x, x);
+  refuse (read_json, text, 2);
 }
 
 static gboolean

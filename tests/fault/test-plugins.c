@@ -25,6 +25,8 @@ static const struct {
     "signal 11 (Segmentation fault)" },
   { "constructor-exit", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN,
     "exit status 0, saying “leaving early”" },
+  { "constructor-letters", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN,
+    "exit status 0, saying “aéé" },
   { "constructor-hang", TINY_ENTRY_QUARANTINED, TINY_ERROR_TIMEOUT, "not done after 700 ms" },
   { "constructor-fork", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "exit status 3" },
   { "scan-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "signal 11" },
@@ -154,6 +156,7 @@ test_listed (Fixture *fixture, gconstpointer unused)
                     entry->reason);
     g_assert_cmpstr (tiny_entry_state_to_string (entry->state), ==,
                      tiny_entry_state_to_string (faults[i].state));
+    g_assert_true (entry->reason == NULL || g_utf8_validate (entry->reason, -1, NULL));
     if (faults[i].reason != NULL)
       assert_has (entry->reason, faults[i].reason);
   }

@@ -169,7 +169,9 @@ test_outside (void)
 #define I64   "%x = param.i64{slot=1, shape=[2]}\n"
 #define U64   "%x = param.u64{slot=1, shape=[2]}\n"
 #define F32   "%x = param.f32{slot=1, shape=[2]}\n"
+#define EMPTY "%e = range.index{number=1, kind=reduce}(0)\n"
 #define READ  "cast.index(load.i64(%x, 0))"
+#define ODD   "floormod.index(" READ ", 2)"
 #define AGAIN "cast.index(load.i64(%x, 1))"
 #define ABOVE "max.index(" READ ", 0)"
 
@@ -203,6 +205,11 @@ static const struct {
   { LOADS (F32, "cast.index(load.f32(%x, 0))"), TINY_DTYPE_F32, 0, -1e12, 0 },
   { LOADS (F32, "mul.index(cast.index(max.f32(load.f32(%x, 0), 0.0)), 4)"), TINY_DTYPE_F32, 0,
     4e18, 0 },
+  /* The largest of nothing is the least number. */
+  { STORES (I64 EMPTY, "add.index(" ODD ", cast.index(reduce.i32{op=max}(3, %e)))"),
+    TINY_DTYPE_I64, 0, 0, 0 },
+  { LOADS (I64 EMPTY, "add.index(" ODD ", reduce.index{op=max}(1, %e))"), TINY_DTYPE_I64, 0, 0,
+    0 },
   { LOADS (I64, "mul.index(floormod.index(" READ ", 2), 2)"), TINY_DTYPE_I64, 1 - G_MAXINT64, 0,
     7 },
 };

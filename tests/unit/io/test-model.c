@@ -382,6 +382,51 @@ test_hostile_kernel (void)
   }
 }
 
+/* A model that was made as any object is computes nothing, and is saved and read as that. */
+static void
+test_empty (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyModel) model = g_object_new (TINY_TYPE_MODEL, NULL), back = NULL;
+  g_autofree char *path = path_of ("empty.tir");
+  TinyTensor *none;
+  g_assert_true (tiny_model_apply (model, NULL, 0, &none, &error));
+  g_assert_true (tiny_model_save (model, path, &error));
+  back = tiny_model_load (path, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (tiny_model_get_n_outputs (back), ==, 0);
+}
+
+/* Nodes that only a running program has: their numbers and names would be taken for its own. */
+static void
+test_hostile_graph (void)
+{
+  static const struct {
+    const char *part, *rest;
+  } rows[] = {
+    { "sink has no", "%inner = sink(%x)\nsink(%inner)" },
+    { "sink has no", "%inner = sink()\nsink(%x, %inner)" },
+    { "limit has no", "sink(limit.f32{axis=0}(%x, sub.i32(3:i32, 1:i32)))" },
+    { "limit has no", "%n = param.i32{slot=1, shape=[]}\nsink(limit.f32{axis=0}(%x, %n))" },
+    { "unshard has no", "sink(unshard.f32{axis=0, devices=\"CPU;CPU:1\"}(%x, %x))" },
+    { "gradient has no",
+      "sink(gradient.f32{rule=7, output=0, n_outputs=1, n_remade=0}(neg.f32(%x), %x))" },
+    { "after has no", "sink(after.f32(%x, %x))" },
+    { "output 0 is of dtype index", "sink(cast.index(%x))" },
+    { "buffer has no", "sink(add.f32(%x, buffer.f32{number=1, shape=[4]}))" },
+  };
+  g_autofree char *path = path_of ("graph.tir");
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *text = g_strdup_printf (
+        "// stage: tensor\n%%x = param.f32{slot=0, shape=[4]}\n%s\n", rows[i].rest);
+    g_assert_true (g_file_set_contents (path, text, -1, &error));
+    g_autoptr (TinyModel) model = tiny_model_load (path, &error);
+    if (model != NULL || strstr (error->message, rows[i].part) == NULL)
+      CASE_FAILS ("%s: %s", rows[i].rest, error != NULL ? error->message : "it is read");
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -394,6 +439,8 @@ main (int argc, char **argv)
   g_test_add_func ("/io/model/module", test_module);
   g_test_add_func ("/io/model/kernel", test_kernel);
   g_test_add_func ("/io/model/hostile-kernel", test_hostile_kernel);
+  g_test_add_func ("/io/model/hostile-graph", test_hostile_graph);
+  g_test_add_func ("/io/model/empty", test_empty);
   int status = g_test_run ();
   const char *rm[] = { "rm", "-rf", folder, NULL };
   g_spawn_sync (NULL, (char **) rm, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL,

@@ -206,6 +206,56 @@ test_visit (void)
   g_assert_nonnull (strstr (error->message, "it ends where"));
 }
 
+static gboolean
+pass (const char *name, JsonNode *value, gpointer user_data, GError **error)
+{
+  return TRUE;
+}
+
+/* Names that g_str_hash () cannot tell apart take no longer than others, and what json-glib keeps has few of them. */
+static void
+test_chosen_names (void)
+{
+  enum { N_BITS = 16, MOST_S = 3 };
+  g_autoptr (GString) text = g_string_new ("{");
+  for (guint i = 0; i < 1 << N_BITS; i++) {
+    char name[2 * N_BITS + 1] = "";
+    for (guint bit = 0; bit < N_BITS; bit++)
+      memcpy (name + 2 * bit, i >> bit & 1 ? "Ez" : "FY", 3);
+    g_assert_cmpuint (g_str_hash (name), ==, g_str_hash ("FYFYFYFYFYFYFYFYFYFYFYFYFYFYFYFY"));
+    g_string_append_printf (text, "%s\"%s\":0", i > 0 ? "," : "", name);
+  }
+  g_string_append (text, "}");
+  g_autoptr (GError) error = NULL;
+  const gint64 begin = g_get_monotonic_time ();
+  const gboolean good = tiny_json_visit (text->str, (gssize) text->len, pass, NULL, &error);
+  g_assert_cmpint (g_get_monotonic_time () - begin, <, MOST_S * G_USEC_PER_SEC);
+  g_assert_no_error (error);
+  g_assert_true (good);
+  g_assert_null (parse (text->str, &error));
+  g_assert_nonnull (strstr (error->message, "more than 4096 members in one object"));
+  g_clear_error (&error);
+  g_autofree char *inner = g_strconcat ("{\"a\":", text->str, "}", NULL);
+  g_assert_false (tiny_json_visit (inner, -1, pass, NULL, &error));
+  g_assert_nonnull (strstr (error->message, "more than 4096 members in one object"));
+}
+
+/* A number has as many digits as it needs, and no memory of its own beyond that. */
+static void
+test_long_numbers (void)
+{
+  for (guint n = 1020; n <= 1021; n++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *digits = g_strnfill (n, '0');
+    g_autofree char *text = g_strconcat ("{\"a\":-1.", digits, "5}", NULL);
+    g_autoptr (JsonNode) root = parse (text, &error);
+    if (n == 1020)
+      g_assert_no_error (error);
+    else
+      g_assert_nonnull (strstr (error->message, "a number of more than 1024 bytes at byte 5"));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -215,5 +265,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugin/json/depth", test_depth);
   g_test_add_func ("/plugin/json/visit", test_visit);
   g_test_add_func ("/plugin/json/memory", test_memory);
+  g_test_add_func ("/plugin/json/chosen-names", test_chosen_names);
+  g_test_add_func ("/plugin/json/long-numbers", test_long_numbers);
   return g_test_run ();
 }
