@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pickle
+import stat
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -16,13 +17,24 @@ from contextlib import contextmanager
 from ..convert import Size
 from ..data import raw
 from ..device import device
-from ..dtypes import by_name, dtypes
-from ..errors import FormatError, OutOfMemoryError, TinyError, checked, wants_function
+from ..dtypes import dtypes
+from ..errors import FileError, FormatError, OutOfMemoryError, TinyError, checked, wants_function
 from ..tensor import Base, Tensor
+from .unpickler import STORAGES, Unpickler, is_simple, key_of, shown
 
 __all__ = ["safe_load_metadata", "tar_extract", "torch_load", "torch_save", "zip_extract"]
 
 LONGEST_HEAD = 100 << 20
+MOST_TIMES, LEAST_ROOM = 100, 64 << 20  # bytes that a file may become in memory, for each of its own, and in any case
+
+
+def opened(path, flags):
+    """A regular file: others are waited for, or have no end."""
+    file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise FileError(f"{path}: it is no regular file")
+    return file
 
 
 def bytes_of(source):
@@ -34,7 +46,7 @@ def bytes_of(source):
     try:
         if hasattr(source, "read"):  # from where it is
             return memoryview(bytearray(source.read()))
-        with open(source, "rb") as file:
+        with open(source, "rb", opener=opened) as file:
             content = bytearray(os.fstat(file.fileno()).st_size)
             return memoryview(content)[:file.readinto(content)]
     except MemoryError:
@@ -43,6 +55,20 @@ def bytes_of(source):
 
 def no_memory(name):
     return OutOfMemoryError(f"{name}: no memory to read it")
+
+
+class Room:
+    """The memory that may still be made of a file."""
+
+    def __init__(self, name, n_bytes):
+        self.name, self.most = name, max(LEAST_ROOM, MOST_TIMES * n_bytes)
+        self.left = self.most
+
+    def take(self, n_bytes):
+        self.left -= n_bytes
+        if self.left < 0:
+            raise FormatError(f"{self.name}: it would take more than {self.most} bytes of memory, {MOST_TIMES} times its own: "
+                              "unpack it first if it is meant to")
 
 
 class Window(io.RawIOBase):
@@ -109,7 +135,8 @@ def once(members):
     """An object of JSON; a name that is there twice means two things."""
     found = dict(members)
     if len(found) < len(members):
-        raise ValueError("a name is there twice: " + next(name for i, (name, _) in enumerate(members) if name in dict(members[:i])))
+        seen = set()
+        raise ValueError("a name is there twice: " + next(name for name, _ in members if name in seen or seen.add(name)))
     return found
 
 
@@ -127,18 +154,38 @@ def safe_load_metadata(path: Any) -> Any:
 
 
 # ---- archives ----
+PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ", "lzma"), (b"]\0\0", "lzma"))
+
+
+def unpacked(view, room):
+    """The bytes that a compressed file holds, and other bytes as they are."""
+    from importlib import import_module  # archives' modules load slowly
+    for magic, module in PACKERS:
+        if view[:len(magic)] == magic:
+            whole, file = bytearray(), import_module(module).open(Window(view))
+            while part := file.read(1 << 20):
+                room.take(len(part))
+                whole += part
+            return memoryview(whole)
+    return view
+
+
 def tar_extract(source: Any) -> dict[str, Tensor]:
     """The files of a tar archive, compressed or not, as tensors of bytes by name."""
-    import tarfile  # archives' modules load slowly
+    import tarfile
     found, name, view = {}, name_of(source), bytes_of(source)
-    file = Window(view)
+    room = Room(name, len(view))
     with reading(name, "no tar archive: {}".format):
-        with tarfile.open(fileobj=file, mode="r:*") as archive:
+        view = unpacked(view, room)
+        with tarfile.open(fileobj=Window(view), mode="r:") as archive:
             for one in archive:
+                if one.size < 0:  # the next one would be this one
+                    raise FormatError(f"{name}: “{one.name}” has {one.size} bytes")
                 if not one.isreg():
                     continue
-                is_plain = archive.fileobj is file and one.sparse is None
-                data = view[one.offset_data:one.offset_data + one.size] if is_plain else archive.extractfile(one).read()
+                if one.sparse is not None:  # it has what no byte of the file says
+                    room.take(one.size)
+                data = view[one.offset_data:one.offset_data + one.size] if one.sparse is None else archive.extractfile(one).read()
                 if len(data) != one.size:
                     raise FormatError(f"{name}: “{one.name}” has {len(data)} bytes, not {one.size}")
                 found[one.name] = shared(memoryview(data), dtypes.uint8, (len(data),))
@@ -151,17 +198,21 @@ class Zip:
     def __init__(self, source):
         import zipfile
         self.name, self.view = name_of(source), bytes_of(source)
+        self.room = Room(self.name, len(self.view))
         with reading(self.name, "no zip archive: {}".format):
             self.archive = zipfile.ZipFile(Window(self.view))
 
     def names(self):
         return [one.filename for one in self.archive.infolist() if not one.filename.endswith("/")]
 
-    def read(self, name):
-        """A member as a memoryview."""
+    def read(self, name, times=1):
+        """A member as a memoryview, of which @times its bytes of memory are made."""
         with reading(self.name, lambda error: f"“{name}” cannot be read: {error}"):
             info = self.archive.getinfo(name)
-            if info.compress_type != 0:  # it is compressed
+            if info.compress_type not in (0, 8):  # others are unpacked without a bound
+                raise FormatError(f"{self.name}: “{name}” is packed by method {info.compress_type}, and neither stored nor deflated")
+            if info.compress_type != 0:
+                self.room.take(info.file_size * times)
                 return memoryview(self.archive.read(info))
             at = info.header_offset
             at += 30 + int.from_bytes(self.view[at + 26:at + 28], "little") + int.from_bytes(self.view[at + 28:at + 30], "little")
@@ -178,77 +229,7 @@ def zip_extract(source: Any) -> dict[str, Tensor]:
 
 
 # ---- PyTorch's files ----
-STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
-            "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool", "Untyped": "uint8", "_Untyped": "uint8"}
-
-
-class Known:
-    """What a pickle may call. It has nothing that a pickle could change."""
-
-    __slots__ = ()
-
-
-class MakeTensor(Known):
-    __slots__ = ()
-
-    def __call__(self, storage, offset, size, stride, *rest):
-        return storage.tensor(offset, tuple(size), tuple(stride))
-
-
-class MakeTensorAs(Known):
-    """With a dtype of its own, of a storage of bytes."""
-
-    __slots__ = ()
-
-    def __call__(self, storage, offset, size, stride, requires_grad, hooks, dtype, *rest):
-        return storage.tensor(offset, tuple(size), tuple(stride), dtype)
-
-
-class First(Known):
-    """Of several arguments the first: the data of a parameter, the name of a device."""
-
-    __slots__ = ()
-
-    def __call__(self, first, *rest):
-        return first
-
-
-class MakeDict(Known):
-    __slots__ = ()
-
-    def __call__(self, rows=()):
-        return OrderedDict(rows)
-
-
-class MakeTuple(Known):
-    __slots__ = ()
-
-    def __call__(self, rows=()):
-        return tuple(rows)
-
-
-class MakeSet(Known):
-    __slots__ = ()
-
-    def __call__(self, rows=()):
-        return set(rows)
-
-
-class Encode(Known):
-    """How protocol 2 writes bytes."""
-
-    __slots__ = ()
-
-    def __call__(self, text, encoding="latin1"):
-        return text.encode("latin1")
-
-
-KNOWN = {
-    ("collections", "OrderedDict"): MakeDict(), ("torch", "Size"): MakeTuple(), ("builtins", "set"): MakeSet(),
-    ("__builtin__", "set"): MakeSet(), ("_codecs", "encode"): Encode(), ("torch", "device"): First(),
-    ("torch._utils", "_rebuild_tensor"): MakeTensor(), ("torch._utils", "_rebuild_tensor_v2"): MakeTensor(),
-    ("torch._utils", "_rebuild_tensor_v3"): MakeTensorAs(), ("torch._utils", "_rebuild_parameter"): First(),
-}
+MOST_AXES = 64
 
 
 class Storage:
@@ -261,6 +242,10 @@ class Storage:
 
     def tensor(self, offset, size, stride, dtype=None):
         dtype = dtype or self.dtype
+        if len(size) > MOST_AXES or len(size) != len(stride) or not all(is_simple(one) and isinstance(one, int) and one >= 0
+                                                                        for one in (offset, *size, *stride)):
+            size, stride = (", ".join(map(shown, some[:MOST_AXES])) for some in (size, stride))
+            raise FormatError(f"{self.name}: no view has offset {shown(offset)}, sizes ({size}) and strides ({stride})")
         key = offset, size, stride, dtype.name
         if key not in self.views:  # tensors that are one stay one
             self.views[key] = self.make(offset, size, stride, dtype).to(self.device)
@@ -268,8 +253,6 @@ class Storage:
 
     def make(self, offset, size, stride, dtype):
         n = len(self.view) // dtype.itemsize
-        if not all(isinstance(one, int) and one >= 0 for one in (offset, *size, *stride)) or len(size) != len(stride):
-            raise FormatError(f"{self.name}: no view has offset {offset!r}, sizes {size!r} and strides {stride!r}")
         count, dense = 1, True
         for one, step in reversed(list(zip(size, stride))):
             dense = dense and (one == 1 or step == count)
@@ -361,55 +344,6 @@ def torch_save(value: Any, path: Any):
             archive.writestr(f"archive/data/{i}", tensor.detach().bytes_of())
 
 
-class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number in a file is no size of an array
-    """Reads what is in KNOWN, and refuses all else before anything of it is made. @find gives the storage of a key, dtype and
-    number of elements. A pickle changes no object but the containers that it makes."""
-
-    dispatch = dict(pickle._Unpickler.dispatch)
-
-    def __init__(self, name, file, find, where):
-        super().__init__(file, encoding="utf-8")
-        self.name, self.find, self.where = name, find, where
-
-    def find_class(self, module, name):
-        found = KNOWN.get((module, name))
-        if found is not None:
-            return found
-        if module in ("torch", "torch.storage") and name.endswith("Storage") and name[:-7] in STORAGES:
-            return by_name[STORAGES[name[:-7]]]
-        if module == "torch" and name in by_name:
-            return by_name[name]
-        raise FormatError(f"{self.name}: it names {module}.{name}, which is not read: only tensors, numbers, texts and "
-                          "containers are. Save the state_dict() rather than the module")
-
-    def load_build(self):
-        """The versions of modules, which PyTorch hangs on a state_dict(), are all that is set on an object; what a program hung there is left out."""
-        state, made = self.stack.pop(), self.stack[-1]
-        if type(made) is not OrderedDict or type(state) is not dict:
-            raise FormatError(f"{self.name}: it changes a {type(made).__name__}, which no file of a state_dict() does")
-        vars(made).update((name, value) for name, value in state.items() if name == "_metadata")
-
-    dispatch[pickle.BUILD[0]] = load_build
-
-    def load_bytearray8(self):
-        """Memory is asked for once the bytes are there."""
-        size = int.from_bytes(self.read(8), "little")
-        data = bytearray(self.read(size))
-        if len(data) != size:
-            raise EOFError(f"{size} bytes are wanted, {len(data)} are there")
-        self.append(data)
-
-    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
-
-    def persistent_load(self, pid):
-        kind, dtype, key, place, count, *view = pid
-        if kind != "storage" or dtype not in dtypes.all or not isinstance(count, int) or count < 0 or view not in ([], [None]):
-            raise FormatError(f"{self.name}: no storage: {pid!r:.80}")
-        found = self.find(key, dtype, count)
-        found.device = self.where(place)
-        return found
-
-
 def load_archive(path, where):
     """What is in a zip archive, as torch.save() has written since version 1.6."""
     archive, storages = Zip(path), {}
@@ -427,7 +361,8 @@ def load_archive(path, where):
                 raise FormatError(f"{archive.name}: storage {key} has {len(view)} bytes, not {count} elements of {dtype.name}")
             storages[key] = Storage(archive.name, view, dtype)
         return storages[key]
-    return Unpickler(archive.name, io.BytesIO(archive.read(f"{roots[0]}data.pkl")), find, where).load()
+    pickled = archive.read(f"{roots[0]}data.pkl", MOST_TIMES)  # a list is a byte of it
+    return Unpickler(archive.room, io.BytesIO(pickled), find, where).load()
 
 
 # Before version 1.6, and with _use_new_zipfile_serialization=False: pickles of a number, of a version, of what the machine was, of what was
@@ -452,19 +387,19 @@ def load_legacy(path, where):
         return Unread()
 
     def load(file, find=note):
-        return Unpickler(name, file, find, where).load()
+        return Unpickler(Room(name, len(view)), file, find, where).load()
     file = Window(view)
     magic, version, machine = load(file), load(file), load(file)
     if magic != LEGACY or version != 1001 or not isinstance(machine, dict):
-        raise FormatError(f"{name}: no file of torch.save(): {magic!r:.40}, version {version!r:.20}")
+        raise FormatError(f"{name}: no file of torch.save(): {shown(magic)}, version {shown(version)}")
     if machine.get("little_endian") is not True:
         raise FormatError(f"{name}: its bytes are not in little-endian order")
     start = file.tell()
     load(file)
     keys, at = load(file), file.tell()
     for key in keys:
-        if key not in kinds:
-            raise FormatError(f"{name}: nothing is in storage {key!r:.40}")
+        if key_of(key) not in kinds:
+            raise FormatError(f"{name}: nothing is in storage {shown(key)}")
         dtype, count = kinds[key]
         end = at + 8 + count * dtype.itemsize
         if int.from_bytes(view[at:at + 8], "little") != count or end > len(view):
