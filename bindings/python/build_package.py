@@ -30,7 +30,7 @@ def version():
 def metadata():
     return (f"Metadata-Version: 2.1\nName: tinycore\nVersion: {version()}\nLicense: MIT\n"
             "Summary: Small deep-learning core: lazy tensors, fused kernels, accelerators that are plugins\n"
-            "Requires-Python: >=3.9\nRequires-Dist: PyGObject>=3.42\nProvides-Extra: numpy\n"
+            "Requires-Python: >=3.10\nRequires-Dist: PyGObject>=3.42\nProvides-Extra: numpy\n"
             'Requires-Dist: numpy; extra == "numpy"\n')
 
 

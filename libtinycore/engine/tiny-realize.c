@@ -104,7 +104,7 @@ find_reading (const GArray *waiting, GHashTable *written)
   return facts;
 }
 
-/* What has to be computed before memory changes that it is made of by arithmetic; or NULL. An assignment writes over its own. */
+/* The node that has to be computed before memory changes which it is made of by arithmetic; or NULL. */
 static TinyNode *
 find_reader (const Waiting *one, const guint8 *facts)
 {

@@ -20,8 +20,6 @@
 #include "engine/tiny-debug.h"
 #include "engine/tuned-file.h"
 
-enum { MAX_LINE = 32 << 10, DIGEST_LENGTH = 32 };
-
 /* ---- files ---- */
 static GHashTable *entries;   /* of all files */
 static GHashTable *looked_up; /* the same names, of kernels */
@@ -73,7 +71,7 @@ tiny_tuned_get_use (TinyDevice *device, TinyTunedUse *out)
   g_mutex_lock (&use_lock);
   g_hash_table_iter_init (&iter, entries);
   while (g_hash_table_iter_next (&iter, &name, NULL)) {
-    gboolean is_own = g_str_equal ((char *) name + DIGEST_LENGTH + 1, target);
+    gboolean is_own = g_str_equal ((char *) name + TUNED_DIGEST_LENGTH + 1, target);
     out->n_entries += is_own;
     out->n_foreign += !is_own;
     out->n_used += is_own && looked_up != NULL && g_hash_table_contains (looked_up, name);
@@ -81,7 +79,7 @@ tiny_tuned_get_use (TinyDevice *device, TinyTunedUse *out)
   if (looked_up != NULL)
     g_hash_table_iter_init (&iter, looked_up);
   while (looked_up != NULL && g_hash_table_iter_next (&iter, &name, NULL))
-    out->n_kernels += g_str_equal ((char *) name + DIGEST_LENGTH + 1, target);
+    out->n_kernels += g_str_equal ((char *) name + TUNED_DIGEST_LENGTH + 1, target);
   g_mutex_unlock (&use_lock);
 }
 
@@ -219,7 +217,7 @@ disk_key (const TinyTunedKey *key)
 {
   g_autofree char *text = g_strdup_printf ("search %s", key->key);
   char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
-  digest[DIGEST_LENGTH] = 0;
+  digest[TUNED_DIGEST_LENGTH] = 0;
   return digest;
 }
 
@@ -233,7 +231,7 @@ load_found (const TinyTunedKey *key, guint beam)
     return NULL;
   gsize size;
   const char *data = g_bytes_get_data (bytes, &size);
-  if (size > MAX_LINE)
+  if (size > TUNED_MAX_LINE)
     return NULL;
   g_autofree char *text = g_strndup (data, size);
   guint had_beam, n;

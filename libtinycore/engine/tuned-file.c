@@ -9,7 +9,7 @@
 #include "base/tiny-opened-file.h"
 #include "codegen/tiny-codegen.h"
 
-enum { MAX_FILE = 64 << 20, MAX_LINE = 32 << 10, DIGEST_LENGTH = 32 };
+enum { MAX_FILE = 64 << 20 };
 
 static void
 entry_free (gpointer data)
@@ -25,17 +25,17 @@ tuned_entries_new (void)
   return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, entry_free);
 }
 
-/* What is wrong with an entry's line, or NULL. */
+/* Adds the entry of a line; gives the fault of one that is none, or NULL. */
 static const char *
 read_entry (GHashTable *entries, const char *line, const char *file)
 {
-  if (strlen (line) > MAX_LINE)
+  if (strlen (line) > TUNED_MAX_LINE)
     return "it is longer than any";
   g_auto (GStrv) fields = g_strsplit (line, " ", 3);
   if (g_strv_length (fields) != 3)
     return "wanted: digest, target, optimisations";
-  if (strlen (fields[0]) != DIGEST_LENGTH
-      || strspn (fields[0], "0123456789abcdef") != DIGEST_LENGTH)
+  if (strlen (fields[0]) != TUNED_DIGEST_LENGTH
+      || strspn (fields[0], "0123456789abcdef") != TUNED_DIGEST_LENGTH)
     return "the digest is not 32 hexadecimal digits";
   char *comment = strchr (fields[2], '#');
   if (comment != NULL)

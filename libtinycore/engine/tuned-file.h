@@ -8,6 +8,7 @@
 G_BEGIN_DECLS
 
 #define TUNED_HEADER "tinycore-tuned 1" /* the first line of a file */
+enum { TUNED_MAX_LINE = 32 << 10, TUNED_DIGEST_LENGTH = 32 };
 
 typedef struct {
   char *opts;

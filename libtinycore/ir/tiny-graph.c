@@ -44,8 +44,7 @@ struct TinyGraph {
   GHashTable *texts;
   guint n_nodes;
   guint32 mark;
-  guint64
-      secret; /* numbers of a text that all have one hash would be compared with each other */
+  guint64 secret; /* in every hash: a file cannot choose nodes that collide */
 };
 
 TinyGraph *

@@ -4,6 +4,7 @@
  * and none becomes much more memory than it has bytes. */
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "../case-fails.h"
 #include "base/tiny-error.h"
@@ -227,9 +228,9 @@ test_chosen_names (void)
   }
   g_string_append (text, "}");
   g_autoptr (GError) error = NULL;
-  const gint64 begin = g_get_monotonic_time ();
+  const clock_t begin = clock (); /* a busy machine counts little */
   const gboolean good = tiny_json_visit (text->str, (gssize) text->len, pass, NULL, &error);
-  g_assert_cmpint (g_get_monotonic_time () - begin, <, MOST_S * G_USEC_PER_SEC);
+  g_assert_cmpint (clock () - begin, <, MOST_S * CLOCKS_PER_SEC);
   g_assert_no_error (error);
   g_assert_true (good);
   g_assert_null (parse (text->str, &error));

@@ -2,6 +2,8 @@
  *
  * test-kernel-text.c: texts that are parsed and no kernels: what would stand for memory and is none, and what is so long
  * that looking at it would take the stack or minutes. */
+#include <time.h>
+
 #include "../case-fails.h"
 #include "base/tiny-error.h"
 #include "schedule/kernel-text.h"
@@ -58,13 +60,13 @@ test_long (void)
   g_autofree char *wrong = chain (8000, "sink(store(%%y, cast.i32(%%i), %%a%u))");
   g_assert_true (parse (few, &error));
   g_assert_no_error (error);
-  const gint64 begin = g_get_monotonic_time ();
+  const clock_t begin = clock (); /* a busy machine counts little */
   g_assert_false (parse (many, &error));
   g_assert_nonnull (strstr (error->message, "nodes, and a kernel 8192 at most"));
   g_clear_error (&error);
   g_assert_false (parse (wrong, &error));
   g_assert_nonnull (strstr (error->message, "the index is i32, not index"));
-  g_assert_cmpint (g_get_monotonic_time () - begin, <, MOST_S * G_USEC_PER_SEC);
+  g_assert_cmpint (clock () - begin, <, MOST_S * CLOCKS_PER_SEC);
 }
 
 int
