@@ -223,7 +223,9 @@ open_file (void)
   if (text == NULL)
     return TINY_TRACE_OFF;
   trace.path = expand_path (text);
-  trace.fd = open (trace.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  /* A FIFO is not waited for. */
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  trace.fd = open (trace.path, flags, 0666);
   if (trace.fd < 0 || !write_at (0, head, sizeof head - 1)
       || !write_at (sizeof head - 1, tail, sizeof tail - 1)) {
     g_warning ("TINY_PROFILE=%s: %s; nothing is recorded", trace.path, g_strerror (errno));

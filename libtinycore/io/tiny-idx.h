@@ -33,7 +33,7 @@ typedef struct {
 
 /**
  * tiny_idx_load:
- * @path: a file, which may be gzipped
+ * @path: (type filename): a file, which may be gzipped
  * @max_bytes: refuse arrays larger than this
  * @out_idx: (out caller-allocates): the array; free with tiny_idx_clear()
  * @error: return location

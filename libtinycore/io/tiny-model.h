@@ -90,7 +90,7 @@ TINY_API gboolean tiny_model_set_examples (TinyModel *self,
 /**
  * tiny_model_save:
  * @self: a model
- * @path: where to write it, ending in ".tir"; weights go beside it, ending in ".safetensors"
+ * @path: (type filename): where to write it, ending in ".tir"; weights go beside it, ending in ".safetensors"
  * @error: return location
  *
  * Errors: %TINY_ERROR_INVALID for another ending, %TINY_ERROR_IO.
@@ -103,7 +103,7 @@ TINY_API gboolean tiny_model_save (TinyModel *self, const char *path, GError **e
 
 /**
  * tiny_model_load:
- * @path: a file that tiny_model_save() wrote, or one by hand
+ * @path: (type filename): a file that tiny_model_save() wrote, or one by hand
  * @error: return location
  *
  * Errors: %TINY_ERROR_IO for a file that cannot be read, %TINY_ERROR_FORMAT for one that is no tensor
@@ -191,7 +191,7 @@ TINY_API GPtrArray *tiny_model_apply_list (TinyModel *self,
  * @target: what for: a name that a backend's manifest exports, such as "c", or
  *   BACKEND:RENDERER[:ARCH] of a renderer that writes source
  * @name: what it is called there; NULL: as @folder
- * @folder: where to write it: not there yet, or empty
+ * @folder: (type filename): where to write it: not there yet, or empty
  * @error: return location
  *
  * Writes a program for @target that needs nothing of this library (docs/export.md). No device is

@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 /**
  * tiny_state_save:
  * @state: (element-type utf8 TinyTensor): names and tensors
- * @path: a file
+ * @path: (type filename): a file
  * @metadata: (nullable) (element-type utf8 utf8): texts that are kept with them
  * @error: return location
  *
@@ -29,7 +29,7 @@ TINY_API gboolean tiny_state_save (GHashTable *state,
 
 /**
  * tiny_state_load:
- * @path: a file
+ * @path: (type filename): a file
  * @device: (nullable): where to put the tensors; %NULL: the default device
  * @out_metadata: (out) (optional) (transfer container) (element-type utf8 utf8): the texts kept with them
  * @error: return location
@@ -51,7 +51,7 @@ TINY_API GHashTable *tiny_state_load (const char *path,
 /**
  * tiny_module_save:
  * @self: a module
- * @path: a file
+ * @path: (type filename): a file
  * @metadata: (nullable) (element-type utf8 utf8): texts that are kept with the tensors
  * @error: return location
  *
@@ -69,7 +69,7 @@ TINY_API gboolean tiny_module_save (TinyModule *self,
 /**
  * tiny_module_load:
  * @self: a module
- * @path: a file
+ * @path: (type filename): a file
  * @strict: whether its names have to be those of @self
  * @error: return location
  *

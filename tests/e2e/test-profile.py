@@ -48,7 +48,9 @@ def killed(box):
 
 @test("a file that cannot be written is said once, and the program goes on")
 def unwritable(box):
-    for path, reason in ((box.path("no", "such", "trace.json"), "No such file"),
+    fifo = box.path("fifo")
+    os.mkfifo(fifo)
+    for path, reason in ((box.path("no", "such", "trace.json"), "No such file"), (fifo, "No such device"),
                          (box.root, "Is a directory"), ("/dev/full", "No space left")):
         result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_PROFILE=path)
         check(result.status == 0, result)

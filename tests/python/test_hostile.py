@@ -71,8 +71,15 @@ def test_keys():
         refused(torch_load, archive(tensor(b"K\0", nested + b"\x85", b"K\1\x85")), "no view has offset 0, sizes (a tuple)")
     keys = b"}(" + b"".join(b"\x8a\x0a" + (i * ((1 << 61) - 1)).to_bytes(10, "little") + b"K\1" for i in range(1, 1000)) + b"u"
     refused(torch_load, archive(keys), "a int is a key")  # of one hash
+    for key in (b"K\1\x8a\x08%b\x86", b"\x8a\x08%b"):  # tuples, and numbers alone
+        rows = [key.replace(b"%b", (i << 40).to_bytes(8, "little")) + b"K\1" for i in range(1, 5000)]
+        rows, keys = b"".join(rows), b"".join(row[:-2] for row in rows)
+        for pickled in (b"}(" + rows + b"u", b"(" + rows + b"d", b"\x8f(" + keys + b"\x90", b"(" + keys + b"\x91", named("builtins\nset") + b"(](" + keys + b"etR"):
+            refused(torch_load, archive(pickled), "more than 4096 keys")
     found = torch_load(archive(b"}(K\1K\2X\1\0\0\0aK\3NK\4K\1K\2\x86K\5u"))
     checks.equal(found, {1: 2, "a": 3, None: 4, (1, 2): 5})
+    many = torch_load(archive(b"}(" + b"".join(b"J" + i.to_bytes(4, "little") + b"K\1" for i in range(20000)) + b"u"))  # parameters of an optimiser
+    checks.equal(len(many), 20000)
 
 
 def test_messages():

@@ -41,6 +41,8 @@ def test_kinds_of_arguments():
         (lambda: X.tile("a"), "tile: ", "'a'"), (lambda: X.logsumexp("a"), "logsumexp: axis"), (lambda: X.reshape("a"), "reshape: shape"),
         (lambda: X.narrow(0, 1, 5), "5 elements from 1 on leave axis 0 of 2"), (lambda: nn.Linear(2, 2)(None), "Linear", "NoneType"),
         (lambda: X.quantile(1.5), "quantile: q", "1.5"), (lambda: X.quantile([0.5, -1]), "quantile: q", "-1"), (lambda: X.nanquantile(NAN), "q"),
+        (lambda: Tensor([1.0], device="CPU\0X"), "device: a text without NUL"), (lambda: X.to("CPU\0"), "NUL"), (lambda: Tensor.zeros(3, device="CPU\0"), "NUL"),
+        (lambda: Device["CPU\0X"], "NUL"), (lambda: Device.canonicalize("CPU\0"), "NUL"), (lambda: setattr(Device, "DEFAULT", "CPU\0X"), "NUL"),
         (lambda: Tensor([1.0], device=""), "without a name"), (lambda: X.to(""), "without a name"),
     ])
     checks.equal(X.sum(0, 1).shape, (1, 3))
@@ -146,6 +148,12 @@ def test_files():
         checks.equal(sorted(os.listdir(folder)), ["pipe"])
         state.safe_save({"a": X}, path)
         checks.equal(state.safe_load(path)["a"].tolist(), X.tolist())
+        for name in ("ä.safetensors", os.path.join(os.fsencode(folder), b"\xff.safetensors"), os.fsdecode(b"\xfe.safetensors")):  # bytes that are no UTF-8
+            name = os.path.join(folder, name) if isinstance(name, str) else name
+            refused([(lambda: state.safe_load(name), "No such file")])
+            state.safe_save({"a": X}, name)
+            checks.equal(state.safe_load(name)["a"].tolist(), X.tolist())
+            refused([(lambda: state.safe_load(name, device="no such"), "no such")])
 
 
 def test_of_too_many_elements():

@@ -127,9 +127,10 @@ def as_float(number, name):
 
 
 def as_text(text, name):
-    if isinstance(text, str):
+    """A text as C takes it, for which it ends at a NUL."""
+    if isinstance(text, str) and "\0" not in text:
         return text
-    raise wrong(name, "a text", text)
+    raise wrong(name, "a text without NUL" if isinstance(text, str) else "a text", text)
 
 
 def axes_of(axes, name="axis"):
@@ -169,7 +170,7 @@ def names_of(devices):
     given = [devices] if isinstance(devices, str) else devices
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
         raise TypeError(f"names of devices are wanted, not {devices!r:.60}")
-    return list(given)
+    return [as_text(one, "device") for one in given]
 
 
 def one_name(device):

@@ -75,14 +75,14 @@ class Devices:
 
     @DEFAULT.setter
     def DEFAULT(self, name: str):
-        call(Tiny.set_default_device, name)
+        call(Tiny.set_default_device, as_text(name, "Device"))
 
     def __getitem__(self, name: str) -> OpenDevice:
         return OpenDevice(call(Tiny.open_device, as_text(name, "Device")))
 
     def canonicalize(self, name: str = None) -> str:
         """The name of a device as tensors have it; opens it."""
-        return self.DEFAULT if name is None else call(Tiny.open_device, name)
+        return self.DEFAULT if name is None else call(Tiny.open_device, as_text(name, "Device"))
 
     def get_available_devices(self) -> list[str]:
         """The names of all devices that can be used."""
@@ -90,7 +90,7 @@ class Devices:
 
     def synchronize(self, name: str = None):
         """Waits until a device has done all that it was given."""
-        call(Tiny.synchronize, name)
+        call(Tiny.synchronize, name if name is None else as_text(name, "Device"))
 
 
 Device = Devices()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import fsdecode
 
+from ..convert import one_name
 from ..errors import call
 from ..library import Tiny
 from ..tensor import Base
@@ -59,5 +60,5 @@ def safe_save(tensors: Mapping[str, Tensor], path: str | PathLike[str], metadata
 
 def safe_load(path: str | PathLike[str], device: str = None) -> dict[str, Tensor]:
     """The named tensors of a safetensors file."""
-    found = call(Tiny.state_load, path_of(path), device)
+    found = call(Tiny.state_load, path_of(path), one_name(device))
     return dict(found[0] if isinstance(found, tuple) else found)

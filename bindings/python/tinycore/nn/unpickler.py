@@ -12,6 +12,7 @@ from ..errors import FormatError
 __all__ = []  # it is for files.py
 
 SET_TAKES, TENSOR_TAKES = 240, 4096  # bytes of memory
+SMALL, MOST_CHOSEN = 1 << 20, 4096  # of numbers from SMALL on, and of tuples, so many are keys: they can be chosen to have one hash, and n of them take n²
 STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
             "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool", "Untyped": "uint8", "_Untyped": "uint8"}
 SIMPLE = (str, bytes, int, float, bool, type(None), type(dtypes.uint8))
@@ -26,6 +27,11 @@ def key_of(value):
     if not is_simple(value) and not (type(value) is tuple and all(map(is_simple, value))):
         raise ValueError(f"a {type(value).__name__} is a key: a text, a number or a tuple of them is wanted")
     return value
+
+
+def is_chosen(key):
+    """Whether whoever wrote the file knows the hash of @key; that of a text is another one in each process."""
+    return type(key) in (int, float, tuple) and not (type(key) is int and 0 <= key < SMALL)
 
 
 def shown(value):
@@ -43,6 +49,9 @@ class Known:
 
     def count(self, arguments):
         return self.takes and self.takes * sum(map(len, arguments[:1]))
+
+    def keys(self, *arguments):
+        return ()
 
 
 class MakeTensor(Known):
@@ -77,8 +86,11 @@ class MakeDict(Known):
     __slots__ = ()
     takes = 128
 
+    def keys(self, rows=()):
+        return [key for key, value in rows]
+
     def __call__(self, rows=()):
-        return OrderedDict((key_of(key), value) for key, value in rows)
+        return OrderedDict(rows)
 
 
 class MakeTuple(Known):
@@ -93,8 +105,11 @@ class MakeSet(Known):
     __slots__ = ()
     takes = 64
 
+    def keys(self, rows=()):
+        return rows
+
     def __call__(self, rows=()):
-        return set(map(key_of, rows))
+        return set(rows)
 
 
 class Encode(Known):
@@ -123,7 +138,7 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
 
     def __init__(self, room, file, find, where):
         super().__init__(file, encoding="utf-8")
-        self.name, self.room, self.find, self.where = room.name, room, find, where
+        self.name, self.room, self.find, self.where, self.n_chosen = room.name, room, find, where, 0
 
     def find_class(self, module, name):
         found = KNOWN.get((module, name))
@@ -151,8 +166,15 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
             raise FormatError(f"{self.name}: it changes a {type(self.stack[-1]).__name__}, not a {kinds[0].__name__}")
         return self.stack[-1]
 
+    def keys(self, values):
+        """@values, which may be keys of this file."""
+        self.n_chosen += sum(map(is_chosen, map(key_of, values)))
+        if self.n_chosen > MOST_CHOSEN:
+            raise FormatError(f"{self.name}: more than {MOST_CHOSEN} keys are tuples or numbers from {SMALL} on")
+        return values
+
     def put(self, items, made):
-        made.update(zip(map(key_of, items[::2]), items[1::2], strict=True))
+        made.update(zip(self.keys(items[::2]), items[1::2], strict=True))
 
     def load_setitem(self):
         value, key = self.stack.pop(), self.stack.pop()
@@ -181,16 +203,17 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
 
     def load_additems(self):
         items = self.pop_mark()
-        self.top(set).update(map(key_of, items))
+        self.top(set).update(self.keys(items))
 
     def load_frozenset(self):
-        self.append(frozenset(map(key_of, self.pop_mark())))
+        self.append(frozenset(self.keys(self.pop_mark())))
 
     def load_reduce(self):
         arguments, function = self.stack.pop(), self.stack[-1]
         if not isinstance(function, Known):
             raise FormatError(f"{self.name}: it calls a {type(function).__name__}")
         self.room.take(function.count(arguments))
+        self.keys(function.keys(*arguments))
         self.stack[-1] = function(*arguments)
 
     def refuse(self, *about):
