@@ -30,7 +30,7 @@ def key_of(value):
 
 
 def is_chosen(key):
-    """Whether whoever wrote the file knows the hash of @key; that of a text is another one in each process."""
+    """True if the writer of a file knows the hash of @key; that of a text is another one in each process."""
     return type(key) in (int, float, tuple) and not (type(key) is int and 0 <= key < SMALL)
 
 
