@@ -101,9 +101,12 @@ look (Plan *plan)
   }
   plan->lanes = MIN (plan->target->vector_bits / (8 * widest), plan->target->max_lanes);
   gint64 n_bytes = tiny_axes_count_local_bytes (plan->axes, NULL, 1);
-  plan->most_copies = n_bytes == 0 ? MAX_TILE_COPIES
-                                   : CLAMP ((gint64) plan->target->local_bytes / n_bytes, 1,
-                                            MAX_LOCAL_COPIES);
+  const gint64 room
+      = n_bytes == 0 ? MAX_TILE_COPIES : MAX ((gint64) plan->target->local_bytes / n_bytes, 1);
+  plan->most_copies = n_bytes == 0 ? room : MIN (room, MAX_LOCAL_COPIES);
+  plan->most_streamed = plan->target->n_vector_registers >= STREAMED_REGISTERS
+                            ? MIN (room, MAX_STREAMED_COPIES)
+                            : plan->most_copies;
 }
 
 gint64

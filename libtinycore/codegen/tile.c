@@ -21,6 +21,10 @@ static const double NEAR_SHARE = 0.5;
 /* … and of the next one, where all panels are read again for each row of tiles. */
 static const double IN_PLACE_SHARE = 0.25;
 
+/* More than this share of it comes from the third cache for each row of tiles of a kernel with several contractions, whose
+ * panels all lie where they are. */
+static const double STREAM_SHARE = 0.5;
+
 /* More rows than this share of it are gone from it before the next column of tiles. */
 static const double ROWS_SHARE = 0.5;
 
@@ -132,6 +136,40 @@ is_read_in_place (Plan *plan, Nest *nest, guint vector)
          <= IN_PLACE_SHARE * (double) plan->target->cache_bytes[1];
 }
 
+/* Bytes of the operands of all contractions that each tile along @axis reads again. */
+static double
+count_read_again (Plan *plan, guint axis)
+{
+  const int outside = tiny_axes_find (plan->axes, plan->origins[axis]);
+  double sum = 0;
+  for (guint n = 0; n < plan->nests->len; n++) {
+    const Nest *nest = &g_array_index (plan->nests, Nest, n);
+    for (guint i = 0; i < nest->loads->len; i++) {
+      const Access *access = &g_array_index (nest->loads, Access, i);
+      double n_bytes = (double) tiny_dtype_get_n_bytes (access->node->dtype);
+      if (access->node->sources[0]->op != TINY_OP_PARAM || access->uneven[axis]
+          || access->strides[axis] != 0)
+        continue;
+      for (guint j = 0; j < plan->n_origins; j++)
+        if ((access->uneven[j] || access->strides[j] != 0)
+            && tiny_axes_find (plan->axes, plan->origins[j]) > outside)
+          n_bytes *= (double) extent_of (plan, j);
+      sum += n_bytes;
+    }
+  }
+  return sum;
+}
+
+/* True if panels come from the third cache for each tile along @axis: the more rows a tile has, the less often. */
+static gboolean
+is_streamed (Plan *plan, int axis)
+{
+  const double near = STREAM_SHARE * (double) plan->target->cache_bytes[1];
+  return axis >= 0 && plan->nests->len > 1 && near > 0
+         && plan->most_streamed > plan->most_copies
+         && count_read_again (plan, (guint) axis) > near;
+}
+
 /* The reduced axis whose steps are those along output axis @axis, with a condition for both, or -1. */
 static int
 find_condition (Plan *plan, Nest *nest, const Access *access, int axis)
@@ -177,16 +215,17 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
       return;
   }
   gint64 fixed = other >= 0 ? plan->copies[other] : 0; /* by a tile of another nest */
+  const gboolean streams = is_streamed (plan, other);
+  const gint64 most = streams ? plan->most_streamed : plan->most_copies;
   for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
-    for (gint64 count = MAX (fixed, 1);
-         count <= (fixed ? fixed : MIN (rows, plan->most_copies)); count++) {
+    for (gint64 count = MAX (fixed, 1); count <= (fixed ? fixed : MIN (rows, most)); count++) {
       if (nv * count * nest->n_reduces + nv * n_vector + 1 > registers)
         break;
       double again = in_place ? all_panels : (double) (n_steps * nv) * vector_bytes;
       double far = again > near ? 1 : 0;
       double n_products = (double) (nv * count * nest->n_reduces);
       double per_step = MAX (n_products / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
-                        + far * nv * n_vector + (rows_stream ? count * n_other : 0)
+                        + (far + streams) * nv * n_vector + (rows_stream ? count * n_other : 0)
                         + (double) (count * n_branches);
       double cost
           = per_step / n_products * tiny_plan_waste (n, nv) * tiny_plan_waste (rows, count);

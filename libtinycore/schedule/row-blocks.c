@@ -340,7 +340,7 @@ count_width (Blocks *self)
 static gboolean
 is_long (Blocks *self, const ScheduleMachine *machine)
 {
-  return machine->tile_rows * self->extent * 4 * KEPT_ROWS > machine->local_bytes;
+  return machine->tile_rows * self->extent * 4 * KEPT_ROWS > machine->local_bytes / 2;
 }
 
 /* The length of blocks with which they and their results take the least memory; 0: there is none. */

@@ -208,7 +208,8 @@ static const Case plain = { 63, 274, 274, 5 }, masked = { 63, 274, 274, 5, FALSE
                   causal = { 63, 274, 274, 5, FALSE, FALSE, TRUE };
 static const Case long_rows = { 1, 500, 12000, 7 };
 
-/* As long as rows can be that still fit: a kernel's memory is an eighth of the second cache. */
+/* As long as rows can be that still fit: a kernel's memory is an eighth of the second cache,
+ * a row's half of that. */
 static void
 test_longest (void)
 {
