@@ -6,6 +6,7 @@
  * none is whole, nothing is claimed and kernels do the work. It stays open: it may have threads. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cpu-lapack.h"
@@ -64,6 +65,42 @@ take_threads (void *handle,
   return true;
 }
 
+/* True where OpenBLAS computes as on a processor without AVX2, and there is AVX2: one that is newer than itself it takes
+ * for one of the oldest, which costs half of the speed. */
+static bool
+mistakes_processor (void *handle)
+{
+#if defined(__x86_64__)
+  static const char *const older[]
+      = { "Prescott", "Core2", "Nehalem", "Sandybridge", "Barcelona" };
+  void *address = dlsym (handle, "openblas_get_corename");
+  char *(*get_core) (void);
+  if (address == NULL || getenv ("OPENBLAS_CORETYPE") != NULL
+      || !__builtin_cpu_supports ("avx2") || !__builtin_cpu_supports ("fma"))
+    return false;
+  memcpy (&get_core, &address, sizeof address);
+  const char *core = get_core ();
+  for (unsigned i = 0; i < CPU_ARRAY_SIZE (older) && core != NULL; i++)
+    if (strcmp (core, older[i]) == 0)
+      return true;
+#endif
+  return false;
+}
+
+/* OpenBLAS reads from the environment alone, when it is opened, what it is to take a processor for. */
+static void *
+open_for_processor (const char *name)
+{
+  void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL || !mistakes_processor (handle))
+    return handle;
+  dlclose (handle);
+  setenv ("OPENBLAS_CORETYPE", "Haswell", 0);
+  handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
+  unsetenv ("OPENBLAS_CORETYPE");
+  return handle;
+}
+
 static bool
 open_library (const char *name)
 {
@@ -71,7 +108,7 @@ open_library (const char *name)
       = { { "openblas_set_num_threads", "openblas_get_num_threads" },
           { "MKL_Set_Num_Threads", "MKL_Get_Max_Threads" } };
   static const char *const own_threads[2] = { "omp_set_num_threads", "omp_get_max_threads" };
-  void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
+  void *handle = open_for_processor (name);
   if (handle == NULL)
     return false;
   if (!take_functions (handle, 's', &found.of_f32)

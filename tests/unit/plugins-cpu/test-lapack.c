@@ -300,6 +300,47 @@ test_fastest (void)
   g_rmdir (folder);
 }
 
+/* The processor that the library computes for: the user's word, or else one with AVX2 where there is AVX2. */
+static void
+check_core (const char *word, const char *core)
+{
+  if (word != NULL)
+    g_setenv ("OPENBLAS_CORETYPE", word, TRUE);
+  else
+    g_unsetenv ("OPENBLAS_CORETYPE");
+  g_setenv ("TINY_TEST_WANTED", core, TRUE);
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+}
+
+static void
+test_processor (void)
+{
+  if (!g_test_subprocess ()) {
+    const bool is_newer
+        = strstr (h.target.arch, "avx2") != NULL && strstr (h.target.arch, "fma") != NULL;
+    g_setenv ("TINY_LAPACK_LIBRARY", WHOLE_LAPACK, TRUE);
+    check_core (NULL, is_newer ? "Haswell" : "Prescott");
+    check_core ("Zen", "Zen");
+    check_core ("Prescott", "Prescott");
+    g_unsetenv ("OPENBLAS_CORETYPE");
+    g_unsetenv ("TINY_LAPACK_LIBRARY");
+    return;
+  }
+  const TinyOperation operation = cholesky_of (8, 1);
+  g_autofree char *before = g_strdup (g_getenv ("OPENBLAS_CORETYPE"));
+  g_assert_cmpuint (ask (&operation).verdict, ==, TINY_CLAIM_ACCEPTED);
+  g_assert_cmpstr (g_getenv ("OPENBLAS_CORETYPE"), ==, before);
+  void *library = dlopen (WHOLE_LAPACK, RTLD_NOW | RTLD_NOLOAD);
+  g_assert_nonnull (library);
+  void *address = dlsym (library, "openblas_get_corename");
+  char *(*get_core) (void);
+  g_assert_nonnull (address);
+  memcpy (&get_core, &address, sizeof address);
+  g_assert_cmpstr (get_core (), ==, g_getenv ("TINY_TEST_WANTED"));
+  dlclose (library);
+}
+
 /* The most threads that a call of the library might use for a batch of @n matrices. */
 static int
 count_threads (_Atomic int *most, int64_t n)
@@ -355,6 +396,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/lapack/incomplete", test_incomplete);
   g_test_add_func ("/plugins-cpu/lapack/wide", test_wide);
   g_test_add_func ("/plugins-cpu/lapack/fastest", test_fastest);
+  g_test_add_func ("/plugins-cpu/lapack/processor", test_processor);
   g_test_add_func ("/plugins-cpu/lapack/threads", test_threads);
   int result = g_test_run ();
   harness_close ();
