@@ -21,6 +21,17 @@ tiny_clean_text (const char *text, gsize size)
   return g_string_free (out, FALSE);
 }
 
+void
+tiny_clean_message (TinyMessage *self)
+{
+  GError *error = *self != NULL ? **self : NULL;
+  if (error == NULL || g_utf8_validate (error->message, -1, NULL))
+    return;
+  char *valid = g_utf8_make_valid (error->message, -1);
+  g_free (error->message);
+  error->message = valid;
+}
+
 static void
 print (const char *text)
 {

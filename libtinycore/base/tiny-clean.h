@@ -13,4 +13,10 @@ char *tiny_clean_text (const char *text, gsize size);
 /* From now on what g_printerr() writes is clean, whoever wrote it: a message quotes what others say. */
 void tiny_clean_printerr (void);
 
+/* The place of a function's error. At the end of the scope its message is UTF-8, as that of a GError has to be: names of
+ * files in it are bytes. */
+typedef GError **TinyMessage;
+void tiny_clean_message (TinyMessage *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyMessage, tiny_clean_message)
+
 G_END_DECLS

@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "base/tiny-guard.h"
 #include "base/tiny-opened-file.h"
@@ -72,6 +73,7 @@ save_weights (TinyModel *self, const char *path, GError **error)
 gboolean
 tiny_model_save (TinyModel *self, const char *path, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
   tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autofree char *weights = get_weights_path (path);
@@ -301,6 +303,7 @@ take_rest (Loading *self, GError **error)
 TinyModel *
 tiny_model_load (const char *path, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (path != NULL, error, NULL, "no path given");
   g_autofree char *weights = get_weights_path (path);
   g_autoptr (TinyModel) model = tiny_model_new_empty ();

@@ -8,6 +8,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-guard.h"
 #include "base/tiny-whole-file.h"
 #include "io/export-private.h"
@@ -249,6 +250,7 @@ gboolean
 tiny_model_export (
     TinyModel *self, const char *target, const char *name, const char *folder, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
   tiny_return_error_unless (target != NULL, error, FALSE, "no target given");
   tiny_return_error_unless (folder != NULL, error, FALSE, "no folder given");

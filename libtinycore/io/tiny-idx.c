@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-guard.h"
 #include "base/tiny-memory.h"
 
@@ -179,6 +180,7 @@ read_elements (Stream *self, TinyIdx *idx, gsize n_bytes, GError **error)
 gboolean
 tiny_idx_load (const char *path, gsize max_bytes, TinyIdx *out_idx, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   tiny_return_error_unless (out_idx != NULL, error, FALSE, "no room for the array given");
   *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };

@@ -3,6 +3,7 @@
  * tiny-state-file.c: named tensors to and from safetensors files. */
 #include "io/tiny-state-file.h"
 
+#include "base/tiny-clean.h"
 #include "base/tiny-guard.h"
 #include "base/tiny-text-hash.h"
 #include "io/tiny-safetensors.h"
@@ -26,6 +27,7 @@ copy_text (gpointer key, gpointer value, gpointer user_data)
 gboolean
 tiny_state_save (GHashTable *state, const char *path, GHashTable *metadata, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
   tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autoptr (TinySafetensors) file = tiny_safetensors_new ();
@@ -84,6 +86,7 @@ tiny_state_load (const char *path,
                  GHashTable **out_metadata,
                  GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (path != NULL, error, NULL, "no path given");
   g_autoptr (TinySafetensors) file = tiny_safetensors_load (path, error);
   if (file == NULL)
@@ -105,6 +108,7 @@ tiny_state_load (const char *path,
 gboolean
 tiny_module_load (TinyModule *self, const char *path, gboolean strict, GError **error)
 {
+  g_auto (TinyMessage) message = error;
   tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
   tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autoptr (GHashTable) state = tiny_state_load (path, NULL, NULL, error);
