@@ -17,9 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-fork.h"
 #include "base/tiny-timing.h"
 #include "device/tiny-program.h"
 #include "engine/tiny-debug.h"
@@ -39,6 +41,7 @@ typedef struct {
   pid_t pid;
   int socket;
   gboolean is_reaped;
+  guint n_forks; /* when it was started: it is that process's alone */
 } Helper;
 
 typedef struct {
@@ -69,7 +72,7 @@ helper_end (Helper *self)
     return;
   int status;
   close (self->socket);
-  if (!self->is_reaped) {
+  if (!self->is_reaped && self->n_forks == tiny_fork_count ()) {
     kill (self->pid, SIGKILL);
     while (waitpid (self->pid, &status, 0) < 0 && errno == EINTR)
       ;
@@ -103,7 +106,7 @@ helper_new (GError **error)
     return NULL;
   }
   Helper *self = g_new (Helper, 1);
-  *self = (Helper){ pid, ends[0], FALSE };
+  *self = (Helper){ pid, ends[0], FALSE, tiny_fork_count () };
   return self;
 }
 
@@ -113,6 +116,8 @@ take_idle (void)
   g_mutex_lock (&idle_lock);
   Helper *out = g_steal_pointer (&idle);
   g_mutex_unlock (&idle_lock);
+  if (out != NULL && out->n_forks != tiny_fork_count ())
+    g_clear_pointer (&out, helper_end);
   return out;
 }
 
@@ -127,56 +132,57 @@ give_idle (Helper *helper)
 }
 
 /* ---- asking it ---- */
+/* Waits for @events; FALSE: it is @end_us. */
 static gboolean
-send_all (Helper *self, const void *data, gsize n)
+wait_until (const Helper *self, short events, gint64 end_us)
 {
-  for (const guint8 *at = data; n > 0;) {
-    gssize sent = send (self->socket, at, n, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR)
-      continue;
-    if (sent <= 0)
-      return FALSE;
-    at += sent;
-    n -= (gsize) sent;
-  }
-  return TRUE;
+  const gint64 left_us = end_us - g_get_monotonic_time ();
+  struct pollfd polled = { self->socket, events, 0 };
+  if (left_us > 0)
+    poll (&polled, 1, (int) MIN (left_us / 1000 + 1, G_MAXINT));
+  return left_us > 0;
 }
 
-/* FALSE: the process is gone, or it is @end_us. */
+/* Sends or receives all of it; FALSE: the process is gone, or it is @end_us. */
 static gboolean
-receive_all (Helper *self, void *data, gsize n, gint64 end_us)
+move_all (Helper *self, guint8 *data, gsize n, gboolean sends, gint64 end_us)
 {
-  for (guint8 *at = data; n > 0;) {
-    gint64 left_us = end_us - g_get_monotonic_time ();
-    struct pollfd polled = { self->socket, POLLIN, 0 };
-    if (left_us <= 0)
+  while (n > 0 && wait_until (self, sends ? POLLOUT : POLLIN, end_us)) {
+    const gssize moved = sends ? send (self->socket, data, n, MSG_NOSIGNAL | MSG_DONTWAIT)
+                               : recv (self->socket, data, n, MSG_DONTWAIT);
+    if (moved == 0 || (moved < 0 && errno != EINTR && errno != EAGAIN))
       return FALSE;
-    int ready = poll (&polled, 1, (int) MIN (left_us / 1000 + 1, G_MAXINT));
-    gssize got = ready > 0 ? recv (self->socket, at, n, MSG_DONTWAIT) : -1;
-    if (ready == 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
-      continue;
-    if (got <= 0)
-      return FALSE;
-    at += got;
-    n -= (gsize) got;
+    data += MAX (moved, 0);
+    n -= (gsize) MAX (moved, 0);
   }
-  return TRUE;
+  return n == 0;
 }
 
 static gboolean
 exchange (Helper *self,
-          const TrialRequest *request,
+          TrialRequest *request,
           const void *payload,
           gint64 end_us,
           TrialAnswer *out,
           char **out_text)
 {
-  if (!send_all (self, request, sizeof *request)
-      || !send_all (self, payload, request->n_payload)
-      || !receive_all (self, out, sizeof *out, end_us) || out->n_payload > MAX_PAYLOAD)
+  if (!move_all (self, (guint8 *) request, sizeof *request, TRUE, end_us)
+      || !move_all (self, (guint8 *) payload, request->n_payload, TRUE, end_us)
+      || !move_all (self, (guint8 *) out, sizeof *out, FALSE, end_us)
+      || out->n_payload > MAX_PAYLOAD)
     return FALSE;
   *out_text = g_try_malloc0 (out->n_payload + 1);
-  return *out_text != NULL && receive_all (self, *out_text, out->n_payload, end_us);
+  return *out_text != NULL
+         && move_all (self, (guint8 *) *out_text, out->n_payload, FALSE, end_us);
+}
+
+/* Programs that run there may write into the socket. */
+static gboolean
+is_answer_to (const TrialAnswer *answer, const TrialRequest *request)
+{
+  return answer->status == TRIAL_GOOD
+         || (answer->status == TRIAL_FAILED && answer->code <= TINY_ERROR_IO)
+         || (answer->status == TRIAL_DIFFERS && request->verb == TRIAL_COMPARE);
 }
 
 /* Ends the process; says what became of it. */
@@ -220,10 +226,19 @@ ask (TinyTrialHost *self,
     report_end (self, g_get_monotonic_time () >= end_us, timeout_ms, error);
     return FALSE;
   }
+  g_autofree char *clean = tiny_clean_text (text, out->n_payload);
+  if (!is_answer_to (out, &request)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT,
+                 "its process was stopped: the program or its driver wrote into the socket of "
+                 "the search (status %u)",
+                 out->status);
+    g_clear_pointer (&self->helper, helper_end);
+    return FALSE;
+  }
   if (out->status == TRIAL_FAILED)
-    g_set_error_literal (error, TINY_ERROR, (TinyError) out->code, text);
-  if (out_text != NULL && out->n_payload > 0)
-    *out_text = g_steal_pointer (&text);
+    g_set_error_literal (error, TINY_ERROR, (TinyError) out->code, clean);
+  if (out_text != NULL)
+    *out_text = g_steal_pointer (&clean);
   return out->status == TRIAL_GOOD;
 }
 

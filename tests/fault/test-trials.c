@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program that hangs or crashes when a search tries it costs its time and a warning: the search goes
+ * A program that hangs, crashes or lies when a search tries it costs its time and a warning: the search goes
  * on with the others, in a new process, and finds what it would have found. */
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
@@ -46,6 +47,24 @@ search (const char *device_name, guint beam, double timeout_ms, TinySearchResult
   g_assert_no_error (error);
 }
 
+/* Those of this process that run, by their numbers. */
+static char *
+list_children (void)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%d/children", getpid ());
+  g_autofree char *text = NULL;
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  g_auto (GStrv) numbers = g_strsplit (text, " ", -1);
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; numbers[i] != NULL && numbers[i][0] != 0; i++) {
+    g_autofree char *stat_path = g_strdup_printf ("/proc/%s/stat", numbers[i]);
+    g_autofree char *stat = NULL;
+    if (g_file_get_contents (stat_path, &stat, NULL, NULL) && strstr (stat, ") Z ") == NULL)
+      g_string_append_printf (out, "%s ", numbers[i]);
+  }
+  return g_string_free (out, FALSE);
+}
+
 static void
 test_hang (void)
 {
@@ -71,6 +90,43 @@ test_crash (void)
   g_assert_cmpuint (result.n_timed, >, 0);
   g_assert_cmpuint (n_warnings, ==, result.n_stopped);
   g_assert_nonnull (strstr (last_warning, "signal 6"));
+}
+
+/* A program that writes an answer of its own is out, and its process with it: no later answer is taken for another's. */
+static void
+test_lie (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  search ("LIE", 1, 2000, &result);
+  g_assert_cmpuint (result.n_stopped, >, 0);
+  g_assert_cmpuint (result.n_timed, >, 0);
+  g_assert_cmpuint (result.n_wrong, ==, 0);
+  g_assert_nonnull (strstr (last_warning, "wrote into the socket of the search (status 2)"));
+}
+
+/* A child has no share in the process of its parent's searches: it neither asks it nor ends it. */
+static void
+test_fork (void)
+{
+  g_auto (TinySearchResult) first = { 0 }, last = { 0 };
+  search ("CPU", 1, 2000, &first);
+  g_autofree char *before = list_children ();
+  g_assert_cmpstr (before, !=, "");
+  pid_t pid = fork ();
+  if (pid == 0) {
+    g_auto (TinySearchResult) result = { 0 };
+    search ("CPU", 1, 2000, &result);
+    g_autofree char *own = list_children ();
+    _exit (result.n_timed > 1 && own[0] != 0 ? 0 : 1);
+  }
+  int status;
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+  g_autofree char *between = list_children ();
+  g_assert_cmpstr (between, ==, before);
+  search ("CPU", 1, 2000, &last);
+  g_autofree char *after = list_children ();
+  g_assert_cmpstr (after, ==, before);
 }
 
 /* Another device's kernels after it, in the same process: nothing is left over. */
@@ -132,11 +188,14 @@ main (int argc, char **argv)
   g_autofree char *path = g_strdup_printf ("%s:%s", folder, g_getenv ("TINY_PLUGIN_PATH"));
   write_manifest (folder, "HANG", TRIAL_DIR "/trial-hang.so");
   write_manifest (folder, "CRASH", TRIAL_DIR "/trial-crash.so");
+  write_manifest (folder, "LIE", TRIAL_DIR "/trial-lie.so");
   g_setenv ("TINY_PLUGIN_PATH", path, TRUE);
   g_setenv ("TINY_CACHE_DIR", folder, TRUE);
   g_test_add_func ("/fault/trials/hang", test_hang);
   g_test_add_func ("/fault/trials/crash", test_crash);
+  g_test_add_func ("/fault/trials/lie", test_lie);
   g_test_add_func ("/fault/trials/other", test_other);
+  g_test_add_func ("/fault/trials/fork", test_fork);
   g_test_add_func ("/fault/trials/without", test_without);
   int status = g_test_run ();
   g_autofree char *remove = g_strdup_printf ("rm -r '%s'", folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial-plugin.c: the CPU backend under another name, some programs of which never end (FAULT=hang) or
- * crash (FAULT=crash): those without a vector. The compiler marks them with a trailer that loading takes
+ * trial-plugin.c: the CPU backend under another name, some programs of which never end (FAULT=hang), crash (FAULT=crash)
+ * or answer the search in place of their process (FAULT=lie): those without a vector. The compiler marks them with a trailer that loading takes
  * off again. */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -60,6 +60,16 @@ load (TinyPluginDevice *device,
   return status;
 }
 
+/* A TrialAnswer to no question: status 2, "differs". */
+static void
+answer_search (void)
+{
+  enum { HELPER_FD = 3 };
+  const uint32_t answer[6] = { 2 };
+  if (write (HELPER_FD, answer, sizeof answer) < 0)
+    abort ();
+}
+
 static TinyStatus
 submit (TinyPluginDevice *device,
         TinyPluginQueue *queue,
@@ -71,7 +81,9 @@ submit (TinyPluginDevice *device,
       if (submit->commands[i].program == marked[k]) {
         if (strcmp (FAULT, "crash") == 0)
           abort ();
-        for (;;)
+        if (strcmp (FAULT, "lie") == 0)
+          answer_search ();
+        while (strcmp (FAULT, "hang") == 0)
           pause ();
       }
   return own_table->submit (device, queue, submit, error);
