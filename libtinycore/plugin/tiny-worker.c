@@ -36,6 +36,7 @@ struct TinyWorkerLane {
   int socket;
   WorkerHead *head;
   gsize used, most_used; /* of the data */
+  guint32 n_asked;       /* as in the head, where the other side may write */
   WorkerVerb verb;       /* last asked */
 };
 
@@ -168,7 +169,7 @@ name_culprit (TinyWorker *self, const TinyWorkerLane *lane)
     if (other->head->is_crashed)
       lane = other;
   }
-  return lane->head->asked <= 1 ? "starting" : names[lane->verb];
+  return lane->n_asked <= 1 ? "starting" : names[lane->verb];
 }
 
 static char *
@@ -221,7 +222,7 @@ wait_for_answer (TinyWorkerLane *lane, guint timeout_ms)
 {
   TinyWorker *self = lane->worker;
   WorkerHead *head = lane->head;
-  const guint32 wanted = atomic_load_explicit (&head->asked, memory_order_relaxed);
+  const guint32 wanted = lane->n_asked;
   if (worker_look (&head->answered, wanted, self->look_ns))
     return TRUE;
   const gint64 start = g_get_monotonic_time ();
@@ -276,7 +277,7 @@ lane_new (TinyWorker *worker)
     self->head->magic = WORKER_MAGIC;
     self->head->format = WORKER_FORMAT;
     g_strlcpy (self->head->version, TINY_VERSION, sizeof self->head->version);
-    self->head->asked = 1; /* that it is mapped there */
+    self->head->asked = self->n_asked = 1; /* that it is mapped there */
     good = worker_send (worker->control, memory) && worker_send (worker->control, ends[1]);
     good = good || errno == EPIPE; /* it is gone already: whoever waits for it says how */
   }
@@ -331,7 +332,7 @@ tiny_worker_begin (TinyWorker *self, TinyStatus *out_status, TinyPluginError *er
 {
   *out_status = TINY_STATUS_DEVICE_LOST;
   TinyWorkerLane *lane = tiny_worker_is_lost (self) ? NULL : take_lane (self);
-  if (lane != NULL && lane->head->asked == 1 && !wait_for_answer (lane, STARTS_WITHIN_MS)) {
+  if (lane != NULL && lane->n_asked == 1 && !wait_for_answer (lane, STARTS_WITHIN_MS)) {
     tiny_worker_end (lane);
     lane = NULL;
   }
@@ -393,7 +394,7 @@ tiny_worker_lane_ask (TinyWorkerLane *lane,
   WorkerHead *head = lane->head;
   lane->verb = verb;
   head->verb = verb;
-  worker_raise (&head->asked, &head->worker_sleeps, lane->socket);
+  worker_raise (&head->asked, ++lane->n_asked, &head->worker_sleeps, lane->socket);
   if (!wait_for_answer (lane, timeout_ms > 0 ? timeout_ms : self->timeout_ms))
     return fail_lost (self, error);
   TinyStatus status = head->status;

@@ -35,9 +35,9 @@ worker_send (int socket, int fd)
     message.msg_controllen = sizeof control.bytes;
   }
   do
-    sent = sendmsg (socket, &message, MSG_NOSIGNAL);
+    sent = sendmsg (socket, &message, MSG_NOSIGNAL | (fd < 0 ? MSG_DONTWAIT : 0));
   while (sent < 0 && errno == EINTR);
-  return sent == 1;
+  return sent == 1 || (fd < 0 && errno == EAGAIN);
 }
 
 /* The kernel has put all of a message's descriptors into this process, wanted or not. */
@@ -86,9 +86,9 @@ worker_receive (int socket, int *out_fd, int flags)
 
 /* Sequentially consistent, as is the sleeper's: either it sees the number, or we see that it sleeps. */
 void
-worker_raise (_Atomic guint32 *number, _Atomic guint32 *sleeps, int socket)
+worker_raise (_Atomic guint32 *number, guint32 value, _Atomic guint32 *sleeps, int socket)
 {
-  atomic_fetch_add (number, 1);
+  atomic_store (number, value);
   if (atomic_load (sleeps) != 0 && atomic_exchange (sleeps, 0) != 0)
     worker_send (socket, -1);
 }

@@ -2,16 +2,15 @@
  *
  * worker-message.h: what a program and the process that runs a backend for it say to each other.
  *
- * They share lanes. A lane is a piece of memory that both have mapped, a head and room for data, and a socket.
- * One request is under way in a lane at a time: the program writes it and raises `asked`, the worker
- * obeys, writes the answer and raises `answered`. Who waits looks for a moment, says that it sleeps, and then sleeps in
- * the socket, into which the other writes a byte. The death of either side closes the socket. Each
- * lane has a thread of its own in the worker, so that requests of several threads run together; new
- * lanes and the memory of buffers come as descriptors, new lanes through the worker's first socket.
+ * They share lanes. A lane is a piece of memory that both have mapped, a head and room for data, and a socket. One
+ * request is under way in a lane at a time: the program writes it and raises `asked`, the worker obeys, writes the
+ * answer and raises `answered`. Who waits looks for a moment, says that it sleeps, and then sleeps in the socket, where
+ * the other writes a byte. The death of either side closes the socket. Each lane has a thread of its own in the worker,
+ * so that requests of several threads run together; memory and new lanes come as descriptors.
  *
- * Both sides are of one version, so structs of tiny-plugin.h lie in a lane as they are. Pointers in
- * them, and handles, are the worker's: the program knows where the worker has mapped each lane. The
- * worker trusts the program; the program takes numbers and texts from the worker, and no pointer that it follows. */
+ * Both sides are of one version, so structs of tiny-plugin.h lie in a lane as they are. Pointers in them, and handles,
+ * are the worker's: the program knows where the worker has mapped each lane. The worker trusts the program; the program
+ * takes numbers and texts from the worker, and no pointer that it follows. It reads none back that it wrote. */
 #pragma once
 
 #include <stdatomic.h>
@@ -66,15 +65,15 @@ worker_data (WorkerHead *head)
 
 /* ---- a lane's socket and its sleepers, for both sides ---- */
 
-/* Sends a byte, with a descriptor unless @fd is -1. */
+/* Sends a byte, with a descriptor unless @fd is -1: then, where bytes to wake by fill the socket, none. */
 gboolean worker_send (int socket, int fd);
 /* Takes a byte, and a descriptor if there is one; @flags as of recvmsg(). 0: the other side is gone; negative: errno
  * says why. Of several descriptors the last is in @out_fd (nullable: none is wanted), which has -1 or one that is
  * closed then; all others are closed, so that the other side cannot fill this process. */
 gssize worker_receive (int socket, int *out_fd, int flags);
 
-/* Raises @number and wakes who sleeps, as @sleeps says, at the other end of @socket. */
-void worker_raise (_Atomic guint32 *number, _Atomic guint32 *sleeps, int socket);
+/* Makes @number @value and wakes who sleeps, as @sleeps says, at the other end of @socket. */
+void worker_raise (_Atomic guint32 *number, guint32 value, _Atomic guint32 *sleeps, int socket);
 /* Looks for @most_ns, at least once, whether @number has become @wanted. */
 gboolean worker_look (_Atomic guint32 *number, guint32 wanted, gint64 most_ns);
 

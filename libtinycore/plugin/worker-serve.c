@@ -360,7 +360,7 @@ run_lane (void *data)
     }
     const gboolean is_last = n > 1 && head->verb == WORKER_UNLOAD;
     atomic_fetch_add (&n_answered, 1);
-    worker_raise (&head->answered, &head->program_sleeps, lane->socket);
+    worker_raise (&head->answered, n, &head->program_sleeps, lane->socket);
     if (is_last)
       _exit (0);
   }
