@@ -120,6 +120,7 @@ tiny_loader_init (TinyLoader *self)
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   g_queue_init (&self->ready);
+  self->batch = 1; /* of none, where it is made as any object is */
 }
 
 /* ---- making ---- */

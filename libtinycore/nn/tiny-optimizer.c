@@ -185,9 +185,9 @@ tiny_optimizer_add_group (TinyOptimizer *self,
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   tiny_return_error_unless (TINY_IS_LIST (parameters, n), error, FALSE,
                             "parameters are counted, but none are given");
-  const TinyGroup *before = self->groups->pdata[0];
-  double settings[TINY_N_SETTINGS];
-  memcpy (settings, before->settings, sizeof settings);
+  double settings[TINY_N_SETTINGS] = { 0 };
+  if (self->groups->len > 0) /* there is none where it was made as any object is */
+    memcpy (settings, ((TinyGroup *) self->groups->pdata[0])->settings, sizeof settings);
   settings[TINY_SETTING_LR] = lr;
   settings[TINY_SETTING_WEIGHT_DECAY] = weight_decay;
   return add_group (self, parameters, n, settings, error);

@@ -2,8 +2,7 @@
  *
  * tiny-scheduler.c: learning rates as functions of time.
  *
- * A rate follows from the one before (next()), which makes chains possible; where a schedule begins again, as
- * the later ones of a sequence do, it follows from the rate at the start (first()). */
+ * A rate follows from the one before (next()); where a schedule begins again, from that at the start (first()). */
 #include "nn/tiny-scheduler.h"
 
 #include <math.h>
@@ -78,6 +77,7 @@ tiny_scheduler_class_init (TinySchedulerClass *class)
 static void
 tiny_scheduler_init (TinyScheduler *self)
 {
+  self->kind = PLATEAU; /* of no optimiser, where it is made as any object is */
 }
 
 /* ---- rates ---- */
@@ -272,7 +272,7 @@ tiny_scheduler_step (TinyScheduler *self, GError **error)
 static gboolean
 lower_rates (TinyScheduler *self, GError **error)
 {
-  for (guint i = 0; i < self->optimizer->groups->len; i++) {
+  for (guint i = 0; self->optimizer != NULL && i < self->optimizer->groups->len; i++) {
     double rate = tiny_optimizer_get_group_lr (self->optimizer, i);
     double lower = MAX (rate * self->factor, self->lowest);
     if (rate - lower > 1e-8 && !tiny_optimizer_set_group_lr (self->optimizer, i, lower, error))

@@ -194,8 +194,7 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
   if (!tiny_runtime_check (error))
     return FALSE;
   for (guint i = 0; i < n; i++) {
-    if (tensors == NULL || tensors[i] == NULL || !TINY_IS_TENSOR (tensors[i])
-        || (tensors[i]->error == NULL && tensors[i]->root.node == NULL)) {
+    if (tensors == NULL || tensors[i] == NULL || !TINY_IS_TENSOR (tensors[i])) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "realize: argument %u is no tensor",
                    i + 1);
       return FALSE;

@@ -400,7 +400,7 @@ gboolean
 tiny_tensor_is_symbolic (TinyTensor *self)
 {
   g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
-  if (self->error != NULL || self->root.node == NULL || self->n_dims > 0)
+  if (self->error != NULL || self->n_dims > 0)
     return FALSE;
   tiny_runtime_lock ();
   TinyBuild b = { .graph = tiny_runtime_get_graph () };

@@ -223,8 +223,6 @@ tiny_build_begin_some (TinyBuild *self,
       tiny_build_fail (self, "argument %u is no tensor", i + 1);
     else if (self->tensors[i]->error != NULL && self->error == NULL)
       self->error = g_error_copy (self->tensors[i]->error);
-    else if (self->tensors[i]->root.node == NULL)
-      tiny_build_fail (self, "argument %u was disposed of", i + 1);
     else
       self->x[i] = self->tensors[i]->root.node;
   }

@@ -18,7 +18,7 @@ struct _TinyTensor {
   GInitiallyUnowned parent_instance;
 
   TinyRoot root; /* no node when there is an error */
-  GError *error; /* or NULL */
+  GError *error; /* or NULL; there is one where there is no node */
   const char *
       device; /* interned; NULL: the default one, or wherever it is used; of several devices: their
                          names with semicolons between */

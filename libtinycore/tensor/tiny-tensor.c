@@ -24,6 +24,9 @@ G_DEFINE_FINAL_TYPE (TinyTensor, tiny_tensor, G_TYPE_INITIALLY_UNOWNED)
 static TinyTensor *first_variable; /* under the runtime's lock */
 static guint64 n_variables;        /* that there ever were */
 static guint64 n_toggled;
+/* The error of a tensor that was disposed of, or made as any object is. */
+static GError no_tensor = { 0, TINY_ERROR_INVALID,
+                            (char *) "no tensor: it was disposed of, or made without a value" };
 
 static void
 unchain (TinyTensor *self)
@@ -47,6 +50,8 @@ let_go (gpointer data)
     tiny_history_end (self->root.node);
   if (self->root.node != NULL)
     tiny_runtime_remove_root (&self->root);
+  if (self->error == NULL)
+    self->error = &no_tensor;
   if (self->requires_grad)
     unchain (self);
   self->requires_grad = FALSE;
@@ -92,6 +97,8 @@ static void
 clear (TinyTensor *self)
 {
   g_clear_object (&self->grad);
+  if (self->error == &no_tensor)
+    self->error = NULL;
   g_clear_error (&self->error);
   if (self->shape != self->few_sizes)
     g_free (self->shape);
@@ -109,11 +116,13 @@ tiny_tensor_class_init (TinyTensorClass *class)
 {
   G_OBJECT_CLASS (class)->dispose = tiny_tensor_dispose;
   G_OBJECT_CLASS (class)->finalize = tiny_tensor_finalize;
+  no_tensor.domain = TINY_ERROR;
 }
 
 static void
 tiny_tensor_init (TinyTensor *self)
 {
+  self->error = &no_tensor;
 }
 
 /* ---- tensors that come again ----
@@ -164,6 +173,7 @@ TinyTensor *
 tiny_tensor_new_for_node (TinyNode *node, const char *device)
 {
   TinyTensor *self = tensor_new ();
+  self->error = NULL;
   self->device = device;
   self->dtype = (TinyDType) node->dtype;
   self->n_dims = node->shape->n;

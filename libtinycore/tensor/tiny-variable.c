@@ -30,12 +30,14 @@ tiny_variable_class_init (TinyVariableClass *class)
 static void
 tiny_variable_init (TinyVariable *self)
 {
+  self->name = g_strdup ("");
 }
 
 TinyVariable *
 tiny_variable_new (const char *name, gint64 min, gint64 max)
 {
   TinyVariable *self = g_object_new (TINY_TYPE_VARIABLE, NULL);
+  g_free (self->name);
   self->name = g_strdup (name != NULL ? name : "");
   self->min = min;
   self->max = max;

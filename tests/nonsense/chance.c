@@ -87,6 +87,9 @@ add_inputs (Chance *c)
                                   (gint64[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2 },
                                   16));
   add_input (c, tiny_tensor_to (new_numbers (TINY_DTYPE_F32, (gint64[]){ 2, 3 }, 2), "NULL"));
+  add_input (c, g_object_new (TINY_TYPE_TENSOR, NULL));
+  add_input (c, new_numbers (TINY_DTYPE_F32, (gint64[]){ 2, 3 }, 2));
+  g_object_run_dispose (c->inputs->pdata[c->inputs->len - 1]);
   for (guint i = 0; i < 4; i++)
     g_ptr_array_add (c->inputs, NULL);
 }

@@ -184,7 +184,20 @@ static const struct {
   { tiny_grad_scaler_get_type, make_grad_scaler },
 };
 
-/* The last of that type, or a new one; seldom anything, or none. */
+/* One that nobody made: as any object is, or disposed of. */
+static gpointer
+make_bare (Chance *c, GType type)
+{
+  gpointer thing
+      = chance_int (c, 2) == 0 && !G_TYPE_IS_ABSTRACT (type) ? g_object_new (type, NULL) : NULL;
+  for (guint i = 0; thing == NULL && i < G_N_ELEMENTS (makers); i++)
+    if (makers[i].type () == type && (thing = makers[i].make (c)) != NULL)
+      g_object_run_dispose (thing);
+  g_string_append (c->text, "bare ");
+  return thing;
+}
+
+/* The last of that type, or a new one; seldom anything, none, or one that nobody made. */
 gpointer
 chance_thing (Chance *c, GType type)
 {
@@ -192,6 +205,8 @@ chance_thing (Chance *c, GType type)
   gpointer thing = NULL;
   if (kind == 1 && kept->len > 0)
     thing = kept->pdata[chance_int (c, kept->len)];
+  if (kind == 2 && (thing = make_bare (c, type)) != NULL)
+    g_ptr_array_add (kept, thing);
   for (guint i = kept->len; kind >= 5 && thing == NULL && i-- > 0;)
     thing = g_type_is_a (G_OBJECT_TYPE (kept->pdata[i]), type) ? kept->pdata[i] : NULL;
   for (guint i = 0; kind > 0 && thing == NULL && i < G_N_ELEMENTS (makers); i++)
