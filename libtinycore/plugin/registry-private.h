@@ -25,6 +25,7 @@ struct _TinyRegistry {
   GPtrArray *added;   /* further folders, of char * */
   GPtrArray *found;   /* of TinyFound, once discovered */
   GPtrArray *places;  /* of TinyPlace: where that was */
+  gboolean is_short;  /* something lacked for that: it is done again for the next user */
   TinyScanCache *cache;
   TinyManifestCache *manifests;
   char *crashes;       /* the folder of notes of crashes, or NULL */

@@ -393,8 +393,8 @@ quarantine (TinyError code, char *reason)
 }
 
 /* ---- shortage ---- */
-static gboolean
-lacks_something (TinyError code, const char *text)
+gboolean
+tiny_scan_is_shortage (TinyError code, const char *text)
 {
   static const int reasons[] = { ENOMEM, EAGAIN, EMFILE, ENFILE };
   gboolean lacks = text != NULL && code == TINY_ERROR_OUT_OF_MEMORY;
@@ -419,13 +419,14 @@ excuse_shortage (TinyScan *self, gboolean timed_out)
   g_autofree char *limit = timed_out ? NULL : describe_limit ();
   const gboolean is_limited = limit != NULL;
   if (self->reason != NULL && self->code != TINY_ERROR_NO_DEVICE
-      && (is_limited || lacks_something (self->code, self->reason))) {
+      && (is_limited || tiny_scan_is_shortage (self->code, self->reason))) {
     add_passing (&self->reason, limit);
     self->is_passing = TRUE;
   }
   for (guint i = 0; i < self->devices->len; i++) {
     TinyScanDevice *device = self->devices->pdata[i];
-    if (device->error == NULL || !(is_limited || lacks_something (device->code, device->error)))
+    if (device->error == NULL
+        || !(is_limited || tiny_scan_is_shortage (device->code, device->error)))
       continue;
     add_passing (&device->error, limit);
     self->is_passing = TRUE;

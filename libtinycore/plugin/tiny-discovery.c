@@ -25,6 +25,7 @@ typedef struct {
   char *folder; /* whose files are read now; it is asked once about who may write it … */
   gboolean any_owner;   /* … in this way */
   GError *folder_error; /* or NULL: it is trusted */
+  gboolean is_short;    /* a folder could not be read for another reason than its permissions */
 } Search;
 
 static void
@@ -159,15 +160,19 @@ add_file (Search *search, const char *path, gboolean any_owner)
 
 /* What may hold backends and cannot be looked into is said, not passed over. */
 static void
-add_unreadable (Search *search, TinyPlace *place)
+add_unreadable (Search *search, TinyPlace *place, int failure)
 {
   TinyFound *found = g_new0 (TinyFound, 1);
   found->path = g_canonicalize_filename (place->path, NULL);
   found->name = g_path_get_basename (found->path);
   found->stem = g_strdup (found->name);
   found->rule = search->rule;
-  g_set_error (&found->error, TINY_ERROR, TINY_ERROR_PERMISSION,
-               "the folder %s %s: chmod a+rx '%s'", place->path, place->error, place->path);
+  if (failure == EACCES)
+    g_set_error (&found->error, TINY_ERROR, TINY_ERROR_PERMISSION,
+                 "the folder %s %s: chmod a+rx '%s'", place->path, place->error, place->path);
+  else
+    g_set_error (&found->error, TINY_ERROR, TINY_ERROR_IO, "the folder %s %s", place->path,
+                 place->error);
   g_ptr_array_add (search->all, found);
 }
 
@@ -187,10 +192,12 @@ add_folder (Search *search, const char *folder, gboolean any_owner)
   int failure = dir ? 0 : errno;
   TinyPlace *place = add_place (search, folder);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-  place->is_there = dir != NULL || failure == EACCES;
-  if (failure == EACCES) {
+  place->is_there = failure != ENOENT && failure != ENOTDIR;
+  if (dir == NULL && place->is_there) {
     place->error = g_strdup_printf ("cannot be read: %s", g_strerror (failure));
-    add_unreadable (search, place);
+    if (failure == EACCES || !search->is_short) /* once: all others are as this one */
+      add_unreadable (search, place, failure);
+    search->is_short = search->is_short || failure != EACCES;
   }
   for (struct dirent *row = dir ? readdir (dir) : NULL; row != NULL; row = readdir (dir))
     if (g_str_has_suffix (row->d_name, ".json") && row->d_name[0] != '.')

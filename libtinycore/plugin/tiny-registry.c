@@ -116,6 +116,8 @@ void
 tiny_registry_leave (TinyRegistry *self)
 {
   if (--self->n_users == 0) {
+    if (self->is_short)
+      forget_found (self);
     g_ptr_array_set_size (self->retired, 0);
     tiny_scan_cache_settle (self->cache);
   }
@@ -172,9 +174,17 @@ tiny_registry_retry (TinyRegistry *self, const char *name)
 const GPtrArray *
 tiny_registry_get_found (TinyRegistry *self)
 {
-  if (self->found == NULL)
-    self->found = tiny_discover_cached ((const char *const *) self->folders, self->added,
-                                        self->manifests, &self->places);
+  if (self->found != NULL)
+    return self->found;
+  self->found = tiny_discover_cached ((const char *const *) self->folders, self->added,
+                                      self->manifests, &self->places);
+  self->is_short = FALSE;
+  for (guint i = 0; i < self->found->len; i++) {
+    const GError *wrong = ((TinyFound *) self->found->pdata[i])->error;
+    self->is_short
+        = self->is_short
+          || (wrong != NULL && tiny_scan_is_shortage ((TinyError) wrong->code, wrong->message));
+  }
   return self->found;
 }
 

@@ -65,6 +65,8 @@ TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 
 /* The path of the helper program (transfer full), or %TINY_ERROR_PLUGIN. */
 char *tiny_scan_find_helper (GError **error);
+/* True if @text, of an error of that code, says that memory, descriptors or processes lack: it passes. */
+gboolean tiny_scan_is_shortage (TinyError code, const char *text);
 /* FALSE with an error where TINY_SCAN_HELPER names none. */
 gboolean tiny_scan_check_named_helper (GError **error);
 

@@ -274,6 +274,27 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
   g_unsetenv ("TINY_FAULT");
 }
 
+/* Folders that cannot be read for want of descriptors are no folders without manifests, and are looked into again. */
+static void
+test_descriptors (Fixture *fixture, gconstpointer unused)
+{
+  struct rlimit before, now;
+  g_autofree char *module = module_of ("control");
+  write_manifest (fixture, "control", module);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GError) error = NULL;
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  now = (struct rlimit){ 3, before.rlim_max }; /* those there are stay open */
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &now), ==, 0);
+  TinyDevice *none = tiny_registry_open (registry, "control", &error);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  g_assert_null (none);
+  assert_has (error->message, g_strerror (EMFILE));
+  g_clear_error (&error);
+  g_autoptr (TinyDevice) device = tiny_registry_open (registry, "control", &error);
+  g_assert_no_error (error);
+}
+
 /* A helper that is killed, or has too little memory, is no quarantine, neither in this process nor in the next, and the
  * message names the shortage. */
 static void
@@ -513,6 +534,7 @@ main (int argc, char **argv)
     { "/fault/plugins/listed", test_listed },
     { "/fault/plugins/opened", test_opened },
     { "/fault/plugins/quarantine", test_quarantine },
+    { "/fault/plugins/descriptors", test_descriptors },
     { "/fault/plugins/shortage", test_shortage },
     { "/fault/plugins/endless-target", test_endless_target },
     { "/fault/plugins/replaced", test_replaced },
