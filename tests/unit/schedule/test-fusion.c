@@ -427,7 +427,7 @@ static const struct {
   { "adam", adam, 1, 1, "add_sub_100000_x2" },
   { "joined-matmuls", joined_matmuls, 3, 3, "add_256_128" },
   { "moved-result", moved_result, 3, 3, "add_16_16_128" },
-  { "attention", attention, 1, 1, "attention_4096_128_32_r64_4096_4096_4096" },
+  { "attention", attention, 1, 1, "attention_dot_4096_8_16_32_r64_512_512_8_8" },
   { "small-attention", small_attention, 1, 1, "attention_256_8_32_r64_256_256_256" },
   { "sheared-scores", sheared_scores, 4, 6, "matmul_4096_64_r2048" },
   { "many-inputs", many_inputs, 2, 4, "add_4000" },
