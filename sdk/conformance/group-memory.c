@@ -404,6 +404,7 @@ list (const ConfSubject *subject, ConfList *out)
 {
   const ConfCase zero = { .run = run_zero }, inside = { .run = run_copy_inside };
   const ConfCase few = { .run = run_many, .args = { 200 } };
+  const ConfCase more = { .run = run_many, .args = { 2000 } };
   const ConfCase many = { .run = run_many, .level = CONF_FULL, .args = { 5000 } };
   const ConfCase alignment = { .run = run_alignment }, mapped = { .run = run_map };
   const ConfCase far = { .run = run_far }, nothing = { .run = run_nothing };
@@ -418,6 +419,7 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &nothing, "copy/nothing");
   conf_list_large (out);
   conf_list_add (out, &few, "many/200");
+  conf_list_add (out, &more, "crowd/2000");
   conf_list_add (out, &many, "many/5000");
   /* A map() need not work where the flag is not. */
   const TinyDeviceInfo *info = tiny_device_get_info (subject->device);
@@ -434,6 +436,7 @@ list (const ConfSubject *subject, ConfList *out)
   else
     conf_list_absent (out, "memory is not mapped or coherent, or transfers are of many bytes",
                       "map/sync-part");
+  conf_list_import (subject, out);
 }
 
 const ConfGroup conf_group_memory
