@@ -11,6 +11,7 @@
 
 #include "device/device-private.h"
 #include "device/tiny-table.h"
+#include "operation-factors.h"
 #include "step.h"
 
 enum { LEAST_ZONE = 256, ZONE_BYTE = 0xa5 };
@@ -343,6 +344,7 @@ list (const ConfSubject *subject, ConfList *out)
   const ConfCase answers = { .run = run_answers }, threads = { .run = run_threads };
   if (subject->device == NULL)
     return;
+  conf_list_factors (subject, out);
   if (!tiny_device_has_claims (subject->device)) {
     conf_list_absent (out, "the renderer has no claim()", "claim");
     return;

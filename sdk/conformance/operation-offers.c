@@ -19,6 +19,7 @@ enum {
   PADDED = 8,   /* rows are longer than what is used of them */
   FLIPPED = 16, /* A is read from its end */
   OUT_TRANSPOSED = 32,
+  APART = 64, /* inputs begin behind the start of their buffers */
 };
 /* What follows. */
 enum { BIAS_COLUMN = 1, BIAS_ROW = 2, BIAS_FULL = 4, SCALED = 8, CAUSAL = 16, MASKED = 32 };
@@ -26,7 +27,7 @@ enum { BIAS_COLUMN = 1, BIAS_ROW = 2, BIAS_FULL = 4, SCALED = 8, CAUSAL = 16, MA
 typedef struct {
   const char *name;
   TinyOperationKind kind;
-  gint64 sizes[10]; /* matmul: b m n k; the others: see below */
+  gint64 sizes[10]; /* matmul: b m n k, and a second axis of the batch; the others: see below */
   guint layout, after;
   TinyActivation activation;
   TinyDType from, wide, to; /* f32 where it is left out */
@@ -58,9 +59,12 @@ static const Row rows[] = {
   { "matmul/batch-5", TINY_OPERATION_MATMUL, { 5, 17, 19, 23 } },
   { "matmul/batch-shared", TINY_OPERATION_MATMUL, { 3, 16, 24, 16 }, B_SHARED },
   { "matmul/batch-transposed", TINY_OPERATION_MATMUL, { 3, 20, 16, 24 }, A_TRANSPOSED | B_TRANSPOSED },
+  { "matmul/batch-of-two-axes", TINY_OPERATION_MATMUL, { 2, 16, 24, 16, 3 } },
+  { "matmul/apart", TINY_OPERATION_MATMUL, { 1, 32, 24, 40 }, APART, BIAS_COLUMN },
   { "matmul/scale", TINY_OPERATION_MATMUL, { 1, 32, 16, 24 }, 0, SCALED },
   { "matmul/bias-columns", TINY_OPERATION_MATMUL, { 1, 32, 24, 24 }, 0, BIAS_COLUMN },
   { "matmul/bias-rows", TINY_OPERATION_MATMUL, { 1, 32, 24, 24 }, 0, BIAS_ROW },
+  { "matmul/bias-rows-square", TINY_OPERATION_MATMUL, { 1, 24, 24, 16 }, 0, BIAS_ROW },
   { "matmul/bias-full", TINY_OPERATION_MATMUL, { 2, 16, 24, 24 }, 0, BIAS_FULL },
   { "matmul/scale-bias", TINY_OPERATION_MATMUL, { 1, 16, 24, 24 }, 0, SCALED | BIAS_COLUMN },
   { "matmul/relu", TINY_OPERATION_MATMUL, { 1, 24, 24, 24 }, 0, 0, ACT (RELU) },
@@ -83,6 +87,8 @@ static const Row rows[] = {
   { "convolution/window-1", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 24, 6, 1, 1, 1, 0 } },
   { "convolution/padding", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 } },
   { "convolution/padding-2", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 8, 6, 5, 1, 1, 2 } },
+  { "convolution/cut", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 9, 3, 1, 1, -1 } },
+  { "convolution/apart", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, APART, BIAS_COLUMN },
   { "convolution/step", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 9, 3, 2, 1, 0 } },
   { "convolution/step-padding", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 16, 8, 3, 2, 1, 1 } },
   { "convolution/dilation", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 9, 3, 1, 2, 0 } },
@@ -106,11 +112,13 @@ static const Row rows[] = {
   { "reduction/max", TINY_OPERATION_REDUCTION, { 16, 2, 64, 3 }, .reduce = TINY_INSTR_MAX },
   { "reduction/max-of-columns", TINY_OPERATION_REDUCTION, { 33, 1, 17, 1 }, A_TRANSPOSED, .reduce = TINY_INSTR_MAX },
   { "reduction/product", TINY_OPERATION_REDUCTION, { 9, 1, 7, 1 }, .reduce = TINY_INSTR_MUL },
+  { "reduction/apart", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, APART, .reduce = TINY_INSTR_ADD },
   { "reduction/f16", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, .from = F (F16), .wide = F (F32), .to = F (F16), .reduce = TINY_INSTR_ADD },
   { "reduction/i32", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, .from = F (I32), .wide = F (I32), .to = F (I32), .reduce = TINY_INSTR_ADD },
   { "softmax/rows", TINY_OPERATION_SOFTMAX, { 16, 1, 64 } },
   { "softmax/ragged", TINY_OPERATION_SOFTMAX, { 3, 5, 33 } },
   { "softmax/columns", TINY_OPERATION_SOFTMAX, { 4, 16, 40 }, A_TRANSPOSED },
+  { "softmax/apart", TINY_OPERATION_SOFTMAX, { 8, 8, 64 }, APART },
   { "softmax/scale", TINY_OPERATION_SOFTMAX, { 8, 8, 64 }, 0, SCALED },
   { "softmax/long", TINY_OPERATION_SOFTMAX, { 2, 1, 2049 } },
   { "softmax/f16", TINY_OPERATION_SOFTMAX, { 16, 1, 64 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
@@ -125,6 +133,7 @@ static const Row rows[] = {
   { "attention/heads-inside", TINY_OPERATION_ATTENTION, { 2, 3, 8, 8, 8, 8 }, A_TRANSPOSED, SCALED },
   { "attention/keys-transposed", TINY_OPERATION_ATTENTION, { 1, 2, 8, 12, 8, 8 }, B_TRANSPOSED, SCALED },
   { "attention/keys-shared", TINY_OPERATION_ATTENTION, { 2, 4, 8, 8, 8, 8 }, B_SHARED, SCALED },
+  { "attention/apart", TINY_OPERATION_ATTENTION, { 1, 2, 16, 16, 16, 16 }, APART, SCALED },
   { "attention/f16", TINY_OPERATION_ATTENTION, { 1, 2, 16, 16, 16, 16 }, 0, SCALED, .from = F (F16), .wide = F (F32), .to = F (F16) },
   { "attention/long", TINY_OPERATION_ATTENTION, { 1, 1, 33, 257, 16, 8 }, 0, SCALED | CAUSAL, .level = CONF_FULL },
   { "convolution/everything", TINY_OPERATION_CONVOLUTION, { 3, 2, 17, 9, 15, 3, 2, 2, 3 }, 0, SCALED | BIAS_COLUMN, ACT (RELU), .level = CONF_FULL },
@@ -172,35 +181,39 @@ static void
 make_matmul (const Row *row, Maker *self)
 {
   TinyOperation *out = self->operation;
-  const guint b = TINY_MATMUL_BATCH, m = TINY_MATMUL_M, n = TINY_MATMUL_N, k = TINY_MATMUL_K;
+  const guint b = TINY_MATMUL_BATCH, c = b + 1, m = TINY_MATMUL_M, n = TINY_MATMUL_N,
+              k = TINY_MATMUL_K;
+  const gint64 inner = MAX (row->sizes[4], 1);
   out->n_axes = TINY_MATMUL_K + 1;
   out->extents[b] = row->sizes[0];
+  out->extents[c] = inner;
   out->extents[m] = row->sizes[1];
   out->extents[n] = row->sizes[2];
   out->extents[k] = row->sizes[3];
   self->dtype = row->to;
   add_packed (self, TINY_ROLE_OUTPUT,
-              row->layout & OUT_TRANSPOSED ? (guint[]){ b, n, m } : (guint[]){ b, m, n }, 3);
+              row->layout & OUT_TRANSPOSED ? (guint[]){ b, c, n, m } : (guint[]){ b, c, m, n },
+              4);
   self->dtype = row->from;
   const gint64 more = row->layout & PADDED ? 7 : 0;
-  TinyOperandView *a
-      = add_operand (self, TINY_ROLE_A,
-                     row->layout & A_TRANSPOSED ? (guint[]){ b, k, m } : (guint[]){ b, m, k },
-                     (gint64[]){ row->sizes[0], row->sizes[row->layout & A_TRANSPOSED ? 3 : 1],
-                                 row->sizes[row->layout & A_TRANSPOSED ? 1 : 3] + more },
-                     3);
+  TinyOperandView *a = add_operand (
+      self, TINY_ROLE_A,
+      row->layout & A_TRANSPOSED ? (guint[]){ b, c, k, m } : (guint[]){ b, c, m, k },
+      (gint64[]){ row->sizes[0], inner, row->sizes[row->layout & A_TRANSPOSED ? 3 : 1],
+                  row->sizes[row->layout & A_TRANSPOSED ? 1 : 3] + more },
+      4);
   if (row->layout & FLIPPED) {
     a->offset = (gint64) a->n_elements - 1;
     for (guint i = 0; i < TINY_OPERATION_MAX_AXES; i++)
       a->strides[i] = -a->strides[i];
   }
-  TinyOperandView *other
-      = add_operand (self, TINY_ROLE_B,
-                     row->layout & B_TRANSPOSED ? (guint[]){ b, n, k } : (guint[]){ b, k, n },
-                     (gint64[]){ row->layout & B_SHARED ? 1 : row->sizes[0],
-                                 row->sizes[row->layout & B_TRANSPOSED ? 2 : 3],
-                                 row->sizes[row->layout & B_TRANSPOSED ? 3 : 2] + more },
-                     3);
+  TinyOperandView *other = add_operand (
+      self, TINY_ROLE_B,
+      row->layout & B_TRANSPOSED ? (guint[]){ b, c, n, k } : (guint[]){ b, c, k, n },
+      (gint64[]){ row->layout & B_SHARED ? 1 : row->sizes[0], inner,
+                  row->sizes[row->layout & B_TRANSPOSED ? 2 : 3],
+                  row->sizes[row->layout & B_TRANSPOSED ? 3 : 2] + more },
+      4);
   if (row->layout & B_SHARED)
     other->strides[b] = 0;
   if (row->after & BIAS_COLUMN)
@@ -208,7 +221,7 @@ make_matmul (const Row *row, Maker *self)
   else if (row->after & BIAS_ROW)
     add_packed (self, TINY_ROLE_BIAS, (guint[]){ m }, 1);
   else if (row->after & BIAS_FULL)
-    add_packed (self, TINY_ROLE_BIAS, (guint[]){ b, m, n }, 3);
+    add_packed (self, TINY_ROLE_BIAS, (guint[]){ b, c, m, n }, 4);
 }
 
 /* A, whose places are along the OUT axes; channels last where it is transposed. */
@@ -324,6 +337,17 @@ make_attention (const Row *row, Maker *self)
                 is_inside ? (guint[]){ b, k, h, d } : (guint[]){ b, h, k, d }, 4);
 }
 
+/* Each input lies in the middle of a buffer that is longer. */
+static void
+move_apart (TinyOperation *operation)
+{
+  for (guint i = 1; i < operation->n_operands; i++) {
+    const gint64 before = 5 + 2 * (gint64) i;
+    operation->operands[i].offset += before;
+    operation->operands[i].n_elements += (guint64) before + 3;
+  }
+}
+
 guint
 conf_offers_count (void)
 {
@@ -362,4 +386,6 @@ conf_offers_get (guint i, ConfOffer *out)
     make_convolution (&row, &maker);
     break;
   }
+  if (row.layout & APART)
+    move_apart (operation);
 }
