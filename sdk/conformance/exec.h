@@ -32,5 +32,11 @@ const char *conf_find_grid_limit (const TinyTarget *target, const guint64 size[6
 void conf_list_structure (ConfList *out, const TinyTarget *target);
 /* Cases of what is nested or comes twice, and of the bits of NaNs. */
 void conf_list_nested (ConfList *out, const TinyTarget *target);
+/* Cases of every dtype through registers, local memory and gates; of many of a thing, and deep ones (exec-carried.c). */
+void conf_list_carried (ConfList *out, const TinyTarget *target);
+/* The same of vectors (exec-lanes.c). */
+void conf_list_lanes (ConfList *out, const TinyTarget *target);
+/* True if the target keeps @dtype in memory and in registers. */
+gboolean conf_has_dtype (const TinyTarget *target, TinyDType dtype);
 
 G_END_DECLS

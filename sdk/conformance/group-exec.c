@@ -229,12 +229,15 @@ run_constants (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   const guint n = is_float ? G_N_ELEMENTS (floats) : G_N_ELEMENTS (integers);
   guint64 wanted[16] = { 0 }, found[16] = { 0 };
   guint32 *words = (guint32 *) (gpointer) found;
-  gsize size = n * tiny_dtype_get_n_bytes (dtype) / sizeof *words;
+  /* Whole words: what is behind the last one stays 0. */
+  const guint in_word = MAX (sizeof *words / tiny_dtype_get_n_bytes (dtype), 1);
+  const guint room = (n + in_word - 1) / in_word * in_word;
+  gsize size = room * tiny_dtype_get_n_bytes (dtype) / sizeof *words;
   ConfRig rig;
   if (!conf_rig_begin (&rig, trial, subject, "constants"))
     return;
   ConfScript *script = &rig.script;
-  guint32 out = conf_emit_param (script, dtype, TINY_PARAM_WRITE, n);
+  guint32 out = conf_emit_param (script, dtype, TINY_PARAM_WRITE, room);
   for (guint k = 0; k < n; k++) {
     conf_encode (dtype, wanted, k, is_float ? conf_from_double (floats[k]) : integers[k]);
     guint32 constant = conf_emit_int (script, dtype, conf_decode (dtype, wanted, k));
@@ -393,14 +396,19 @@ list_numbers (ConfList *out, const TinyTarget *target)
 static void
 list_constants (ConfList *out, const TinyTarget *target)
 {
-  static const TinyDType dtypes[] = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_F32,
-                                      TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_F64 };
+  static const TinyDType dtypes[]
+      = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_F32, TINY_DTYPE_I64,
+          TINY_DTYPE_U64, TINY_DTYPE_F64, TINY_DTYPE_I8,  TINY_DTYPE_U8,
+          TINY_DTYPE_I16, TINY_DTYPE_U16, TINY_DTYPE_F16, TINY_DTYPE_BF16 };
   for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
     const ConfCase it = { .run = run_constants, .args = { dtypes[i] } };
     const char *name = tiny_dtype_to_string (dtypes[i]);
     const ConfCase wide = { .run = run_wide_variables };
-    if ((target->dtypes_storage & TINY_DTYPE_BIT (dtypes[i])) == 0) {
-      conf_list_absent (out, "the target does not store it", "constants/%s", name);
+    const gboolean is_narrow = tiny_dtype_get_n_bytes (dtypes[i]) < sizeof (guint32);
+    if ((target->dtypes_storage & TINY_DTYPE_BIT (dtypes[i])) == 0
+        || (is_narrow && !conf_has_dtype (target, dtypes[i]))) {
+      conf_list_absent (out, "the target does not store it, or not compute with it",
+                        "constants/%s", name);
       if (dtypes[i] == TINY_DTYPE_I64)
         conf_list_absent (out, "the target does not store it", "variables/i64");
       continue;
@@ -425,6 +433,8 @@ list (const ConfSubject *subject, ConfList *out)
   list_constants (out, subject->target);
   conf_list_structure (out, subject->target);
   conf_list_nested (out, subject->target);
+  conf_list_carried (out, subject->target);
+  conf_list_lanes (out, subject->target);
 }
 
 const ConfGroup conf_group_exec

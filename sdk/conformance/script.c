@@ -49,6 +49,19 @@ conf_emit (ConfScript *self,
 }
 
 guint32
+conf_emit_lanes (ConfScript *self,
+                 TinyInstrOp op,
+                 TinyDType dtype,
+                 guint lanes,
+                 guint n,
+                 const guint32 *sources)
+{
+  const guint32 at = conf_emit (self, op, dtype, 0, n, sources);
+  g_array_index (self->instrs, TinyInstr, at).lanes = (guint16) lanes;
+  return at;
+}
+
+guint32
 conf_emit_arg (ConfScript *self, TinyInstrOp op, TinyDType dtype, gint64 arg)
 {
   return conf_emit (self, op, dtype, arg, 0, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * script.h: linear programs written by hand, for what no kernel of the core's would show: any grid,
- * any number of parameters, local memory and barriers. Scalars only, of dtypes that every target
- * has. */
+ * any number of parameters, local memory and barriers. */
 #pragma once
 
 #include "raw.h"
@@ -31,6 +30,13 @@ guint32 conf_emit (ConfScript *self,
              sizeof ((guint32[]){ __VA_ARGS__ }) / sizeof (guint32),                           \
              (guint32[]){ __VA_ARGS__ })
 guint32 conf_emit_arg (ConfScript *self, TinyInstrOp op, TinyDType dtype, gint64 arg);
+/* A vector, or a STORE of one. */
+guint32 conf_emit_lanes (ConfScript *self,
+                         TinyInstrOp op,
+                         TinyDType dtype,
+                         guint lanes,
+                         guint n,
+                         const guint32 *sources);
 /* An integer. */
 guint32 conf_emit_int (ConfScript *self, TinyDType dtype, gint64 value);
 /* The next buffer parameter. */
