@@ -187,6 +187,9 @@ run_target (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   }
   conf_check (trial, memcmp (&target[0], &target[1], sizeof target[0]) == 0,
               "target() says something else the second time");
+  conf_check (trial, strcmp (target[0].arch, subject->target->arch) == 0,
+              "target(“%s”), which it gave, is another arch: “%.255s”", subject->target->arch,
+              target[0].arch);
   const TinyTarget *it = &target[0];
   check_text (trial, it->arch, sizeof it->arch, FALSE, "the target's arch");
   check_limits (trial, it);
@@ -200,6 +203,37 @@ run_target (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
         (it->ops[dtype] & ~known) == 0 && (dtype < TINY_DTYPE_INDEX || it->ops[dtype] == 0),
         "ops of dtype %u are 0x%" G_GINT64_MODIFIER "x: some are none", dtype, it->ops[dtype]);
   conf_check (trial, is_zero (it->reserved, sizeof it->reserved), "reserved fields are not 0");
+}
+
+/* A device's table is a constant: another device does not change it, nor does its end. */
+static void
+run_table (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  TinyPluginDevice *devices[2] = { NULL };
+  const TinyDeviceTable *tables[2] = { NULL };
+  TinyDeviceTable was = { 0 };
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (devices); i++) {
+    const TinyStatus status = tiny_backend_open_device (subject->backend, subject->id,
+                                                        &devices[i], &tables[i], &raw.error);
+    if (status == TINY_STATUS_BUSY) /* one program has it once */
+      break;
+    if (!conf_check (trial, status == TINY_STATUS_OK && tables[i] != NULL, "open(): %s: %s",
+                     conf_status_to_string (status), raw.error.text))
+      break;
+    if (i == 0)
+      memcpy (&was, tables[0], MIN (tables[0]->struct_size, sizeof was));
+  }
+  for (guint i = G_N_ELEMENTS (devices); i-- > 0;) {
+    if (devices[i] == NULL || tables[i] == NULL)
+      continue;
+    conf_check (trial, memcmp (&was, tables[0], MIN (was.struct_size, sizeof was)) == 0,
+                "a device's table changes when another one is opened or closed");
+    was.close (devices[i]);
+  }
+  conf_raw_end (&raw);
 }
 
 /* An arch of which it knows no word. */
@@ -277,6 +311,7 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &names, "names");
   conf_list_add (out, &candidates, "candidates");
   conf_list_add (out, &info, "info");
+  conf_list_add (out, &(const ConfCase){ .run = run_table }, "table");
   if (tiny_device_get_renderer (subject->device)->target == NULL) {
     conf_list_absent (out, "the renderer has no target", "target");
     return;

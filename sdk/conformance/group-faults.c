@@ -6,6 +6,7 @@
 
 #include "device/device-private.h"
 #include "device/tiny-table.h"
+#include "faults.h"
 #include "fresh.h"
 
 static void
@@ -15,19 +16,38 @@ fresh_error (ConfRaw *raw)
 }
 
 /* ---- the device ---- */
+/* A command behind it is not done either. */
 static void
 run_unknown_command (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
-  const TinyCommand command = { .struct_size = sizeof command,
-                                .type = (uint32_t) self->args[0],
-                                .grid = { 1, 1, 1 } };
-  TinySubmit work = { .struct_size = sizeof work, .commands = &command, .n_commands = 1 };
+  enum { N_BYTES = 192, BEHIND = 128 };
+  guint8 before[N_BYTES], data[N_BYTES];
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  fresh_error (&raw);
-  TinyStatus status = conf_table_submit (raw.table, raw.device, raw.queue, &work, &raw.error);
-  conf_raw_check_failure (&raw, status, TINY_STATUS_UNSUPPORTED, "a command of unknown type");
+  TinyPluginBuffer *buffer = conf_raw_alloc (&raw, N_BYTES);
+  conf_fill (before, N_BYTES, 1);
+  conf_fill (data, N_BYTES, 2);
+  TinyCommand commands[] = {
+    { .struct_size = sizeof *commands, .type = (uint32_t) self->args[0], .grid = { 1, 1, 1 } },
+    { .struct_size = sizeof *commands,
+      .type = TINY_COMMAND_UPLOAD,
+      .dst = { buffer, BEHIND, N_BYTES - BEHIND },
+      .host = data }
+  };
+  if (buffer != NULL && conf_raw_upload (&raw, buffer, 0, before, N_BYTES)) {
+    for (guint n = 1; n <= G_N_ELEMENTS (commands); n++) {
+      TinySubmit work = { .struct_size = sizeof work, .commands = commands, .n_commands = n };
+      fresh_error (&raw);
+      TinyStatus status
+          = conf_table_submit (raw.table, raw.device, raw.queue, &work, &raw.error);
+      conf_raw_check_failure (&raw, status, TINY_STATUS_UNSUPPORTED,
+                              "a command of unknown type");
+    }
+    if (!conf_has_failed (trial) && conf_raw_download (&raw, buffer, 0, data, N_BYTES))
+      conf_check_fill (trial, data, N_BYTES, 1, 0, "behind a command that was refused");
+  }
+  conf_raw_free (&raw, buffer);
   conf_raw_end (&raw);
   conf_fresh_use (trial, subject);
 }
@@ -456,6 +476,7 @@ list (const ConfSubject *subject, ConfList *out)
     return;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     conf_list_add (out, &cases[i].self, "%s", cases[i].name);
+  conf_list_listing (subject, out);
   if (conf_only_claims (subject))
     list_operations (out);
   else

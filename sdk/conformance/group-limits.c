@@ -196,8 +196,7 @@ static void
 list (const ConfSubject *subject, ConfList *out)
 {
   const ConfCase largest = { .run = run_largest, .flags = CONF_ALONE };
-  const ConfCase wide
-      = { .run = run_wide, .level = CONF_FULL, .flags = CONF_ALONE, .seconds = 120 };
+  const ConfCase wide = { .run = run_wide, .flags = CONF_ALONE, .seconds = 120 };
   const ConfCase exhausted = { .run = run_exhausted, .flags = CONF_ALONE };
   if (subject->device == NULL)
     return;
