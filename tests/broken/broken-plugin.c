@@ -57,10 +57,24 @@ compile_shown (const TinyCompileArgs *args,
                uint64_t *out_size,
                TinyPluginError *error)
 {
+  const int is_ours = IS_OURS (args) && IS_OURS (error);
   const int is_shown
-      = IS_OURS (args) && IS_OURS (error) && IS_OURS (args->linear) && args->operation == NULL;
+      = is_ours
+        && (inside.fault->is_of_operations ? IS_OURS (args->operation)
+                                           : IS_OURS (args->linear) && args->operation == NULL);
   const TinyRenderer *to = is_shown ? &wrong_renderer : inside.renderer;
   return to->compile (args, out_data, out_size, error);
+}
+
+static TinyStatus
+claim_shown (const char *arch,
+             const TinyOperation *operation,
+             TinyClaim *out,
+             TinyPluginError *error)
+{
+  const int is_shown = IS_OURS (operation) && IS_OURS (out) && IS_OURS (error);
+  const TinyRenderer *to = is_shown ? &wrong_renderer : inside.renderer;
+  return to->claim (arch, operation, out, error);
 }
 
 static TinyStatus
@@ -152,8 +166,10 @@ make_renderer (void)
   renderer = wrong_renderer;
   if (renderer.compile != inside.renderer->compile)
     renderer.compile = compile_shown;
-  if (!fault->is_of_sizes)
-    renderer.target = target_shown;
+  if (!fault->is_of_sizes) {
+    renderer.target = renderer.target != NULL ? target_shown : NULL;
+    renderer.claim = fault->renderer.claim != NULL ? claim_shown : renderer.claim;
+  }
   snprintf (code_version, sizeof code_version, "%s+%s", renderer.code_version, fault->name);
   renderer.code_version = code_version;
 }

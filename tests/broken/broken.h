@@ -19,6 +19,7 @@ typedef struct {
   const char *around, *arch;
   const char *cases; /* globs of the cases that find it fastest, a hint: "memory/ *|queue/ *" */
   int is_of_sizes; /* it is about structs of another size: else it is only shown those of ours */
+  int is_of_operations; /* its compile() is shown operations, not programs */
   RewriteRule rewrite;
   /* Deletes from, or changes in place, the source of a dialect's renderer. */
   void (*source) (char *text);

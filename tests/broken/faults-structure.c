@@ -17,20 +17,6 @@ has_last (Rewrite *r, const Value *s, unsigned lanes)
   return is_zero (r, op2 (r, OP (SUB), s[1], last));
 }
 
-static Value
-spread (Rewrite *r, Value scalar, unsigned lanes)
-{
-  return lanes == 1 ? scalar
-                    : emit (r, OP (VECTOR), at (r, scalar)->dtype, lanes, 0, 1, &scalar);
-}
-
-static Value
-lane (Rewrite *r, Value vector, unsigned i)
-{
-  const TinyInstr *of = at (r, vector);
-  return of->lanes == 1 ? vector : emit (r, OP (EXTRACT), of->dtype, 1, i, 1, &vector);
-}
-
 /* @vector with another last lane. */
 static Value
 with_last_lane (Rewrite *r, Value vector, Value last)

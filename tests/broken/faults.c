@@ -38,7 +38,10 @@ static FAULT_TABLE (faults_none);
   X (casts)                                                                                    \
   X (values)                                                                                   \
   X (structure)                                                                                \
+  X (lanes)                                                                                    \
+  X (vectors)                                                                                  \
   X (memory)                                                                                   \
+  X (import)                                                                                   \
   X (copies)                                                                                   \
   X (submit)                                                                                   \
   X (launch)                                                                                   \
@@ -46,6 +49,9 @@ static FAULT_TABLE (faults_none);
   X (state)                                                                                    \
   X (async)                                                                                    \
   X (claims)                                                                                   \
+  X (operations)                                                                               \
+  X (factors)                                                                                  \
+  X (vendor)                                                                                   \
   X (module)                                                                                   \
   X (process)                                                                                  \
   X (stops)

@@ -338,6 +338,10 @@ probe_device (Probe *self)
   probe_longer (self);
   probe_early (self);
   probe_failures (self);
+  probe_import (self);
+  if ((self->renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0)
+    return;
+  probe_vendor (self);
   probe_programs (self);
   probe_late (self);
   probe_state (self);

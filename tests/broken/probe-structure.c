@@ -51,8 +51,8 @@ kernel_free (Rewrite *self)
   free (self);
 }
 
-static TinyLinear *
-linear_of (Rewrite *self)
+TinyLinear *
+kernel_whole (Rewrite *self)
 {
   return (TinyLinear *) self->in;
 }
@@ -105,8 +105,8 @@ Rewrite *
 kernel_simple (const Probe *probe, const char *name, uint32_t n)
 {
   Rewrite *k = kernel_new (name, 2);
-  linear_of (k)->grid[0] = n;
-  linear_of (k)->n_variables = 1;
+  kernel_whole (k)->grid[0] = n;
+  kernel_whole (k)->n_variables = 1;
   kernel_param (k, 0, TINY_DTYPE_I32, WRITE, n);
   kernel_param (k, 1, TINY_DTYPE_I32, READ, n);
   const Value out = param (k, 0), in = param (k, 1), i = kernel_grid (probe, k, 0);
@@ -158,11 +158,17 @@ run_with (Probe *probe, Rewrite *k, const int64_t *variables)
   kernel_free (k);
 }
 
+void
+kernel_run (const Probe *probe, Rewrite *k)
+{
+  run_with ((Probe *) probe, k, NULL);
+}
+
 static Rewrite *
 f32_kernel (const char *name, uint32_t grid)
 {
   Rewrite *k = kernel_new (name, 2);
-  linear_of (k)->grid[0] = grid;
+  kernel_whole (k)->grid[0] = grid;
   kernel_param (k, 0, TINY_DTYPE_F32, WRITE, grid);
   kernel_param (k, 1, TINY_DTYPE_F32, READ, N);
   return k;
@@ -187,7 +193,7 @@ probe_sum (Probe *probe, const char *name, int64_t rounds, int is_variable)
   const Value start
       = emit (k, OP (CONST), TINY_DTYPE_F32, 1, 0x4004000000000000, 0, NULL); /* 2.5 */
   Value bound = kernel_int (probe, k, rounds);
-  linear_of (k)->n_variables = (uint32_t) is_variable;
+  kernel_whole (k)->n_variables = (uint32_t) is_variable;
   if (is_variable)
     bound = emit (k, OP (VARIABLE), at (k, bound)->dtype, 1, 0, 0, NULL);
   emit (k, OP (STORE), TINY_DTYPE_VOID, 1, 0, 2, (const Value[]){ acc, start });
@@ -246,7 +252,7 @@ probe_variables (Probe *probe)
 {
   static const int64_t variables[3] = { -5, 70000, 1 };
   Rewrite *k = kernel_new ("variables", 1);
-  linear_of (k)->n_variables = 3;
+  kernel_whole (k)->n_variables = 3;
   kernel_param (k, 0, TINY_DTYPE_I32, WRITE, 3);
   const Value out = param (k, 0);
   for (unsigned i = 0; i < 3; i++)
@@ -260,7 +266,7 @@ probe_wide (Probe *probe)
 {
   static const int64_t variables[2] = { -5, INT64_C (1) << 40 };
   Rewrite *k = kernel_new ("wide", 1);
-  linear_of (k)->n_variables = 2;
+  kernel_whole (k)->n_variables = 2;
   kernel_param (k, 0, TINY_DTYPE_I64, WRITE, 3);
   const Value out = param (k, 0);
   for (unsigned i = 0; i < 2; i++)
@@ -289,7 +295,7 @@ static void
 probe_bools (Probe *probe)
 {
   Rewrite *k = kernel_new ("bools", 2);
-  linear_of (k)->grid[0] = 50;
+  kernel_whole (k)->grid[0] = 50;
   kernel_param (k, 0, TINY_DTYPE_BOOL, WRITE, 50);
   kernel_param (k, 1, TINY_DTYPE_BOOL, READ, 50);
   const Value out = param (k, 0), in = param (k, 1), i = kernel_grid (probe, k, 0);
@@ -302,7 +308,7 @@ static void
 probe_grid (Probe *probe)
 {
   Rewrite *k = kernel_new ("grid", 1);
-  memcpy (linear_of (k)->grid, (const uint32_t[3]){ 3, 5, 7 }, sizeof (uint32_t[3]));
+  memcpy (kernel_whole (k)->grid, (const uint32_t[3]){ 3, 5, 7 }, sizeof (uint32_t[3]));
   kernel_param (k, 0, TINY_DTYPE_I32, WRITE, 105);
   const Value out = param (k, 0), x = kernel_grid (probe, k, 0), y = kernel_grid (probe, k, 1),
               z = kernel_grid (probe, k, 2);
@@ -318,7 +324,7 @@ static void
 probe_far (Probe *probe)
 {
   Rewrite *k = kernel_new ("far", 1);
-  linear_of (k)->grid[0] = 70001;
+  kernel_whole (k)->grid[0] = 70001;
   kernel_param (k, 0, TINY_DTYPE_U8, WRITE, 70001);
   const Value out = param (k, 0), i = kernel_grid (probe, k, 0);
   store (k, out, i, cast (k, TINY_DTYPE_U8, op2 (k, OP (MOD), i, kernel_int (probe, k, 251))));
@@ -385,7 +391,7 @@ probe_groups (Probe *probe)
   if ((probe->target.flags & TINY_TARGET_GROUPS) == 0)
     return;
   Rewrite *k = f32_kernel ("groups", 3);
-  memcpy (linear_of (k)->group, (const uint32_t[3]){ X, Y, 1 }, sizeof (uint32_t[3]));
+  memcpy (kernel_whole (k)->group, (const uint32_t[3]){ X, Y, 1 }, sizeof (uint32_t[3]));
   kernel_param (k, 0, TINY_DTYPE_F32, WRITE, 3 * X * Y);
   const Value out = param (k, 0), in = param (k, 1), group = kernel_grid (probe, k, 0);
   const unsigned dtype = at (k, group)->dtype;

@@ -129,6 +129,8 @@ host_alloc (uint64_t n_bytes)
 static void
 host_log (int32_t level, const char *domain, const char *text)
 {
+  if (level == TINY_LOG_ERROR)
+    say ("log", "%s", text);
 }
 
 static const TinyHost the_host = { .struct_size = sizeof (TinyHost),
@@ -350,9 +352,10 @@ list (void)
   for (size_t i = 0; (fault = fault_at (i)) != NULL; i++) {
     const int rewrites = fault->rewrite != NULL || fault->source != NULL;
     printf ("{\"number\": %zu", i);
-    print_string ("section", rewrites                          ? "ops"
-                             : fault->renderer.compile != NULL ? "all"
-                                                               : "device");
+    print_string ("section", rewrites ? "ops"
+                             : fault->renderer.compile != NULL && !fault->is_of_operations
+                                 ? "all"
+                                 : "device");
     print_string ("name", fault->name);
     print_string ("what", fault->what);
     print_string ("seen", fault->seen);
@@ -387,18 +390,26 @@ main (int argc, char **argv)
   if (self.device == NULL)
     return 1;
   say_info (&self);
-  say_target (&self);
+  if (self.renderer->target != NULL)
+    say_target (&self);
   if (self.table->queue_create != NULL)
     say_status (&self, "queue",
                 self.table->queue_create (self.device, &self.queue, &self.error));
   say_handles (&self, id);
-  say_losses (&self, id);
-  say_process ("used");
-  probe_structure (&self);
-  if (strcmp (section, "device") != 0)
+  const int has_kernels = (self.renderer->flags & TINY_RENDERER_CLAIMS_ONLY) == 0;
+  if (has_kernels) {
+    say_losses (&self, id);
+    say_process ("used");
+    probe_structure (&self);
+  }
+  if (has_kernels && strcmp (section, "device") != 0) {
     probe_arithmetic (&self);
+    probe_lanes (&self);
+  }
   if (strcmp (section, "ops") != 0)
     probe_device (&self);
+  probe_operations (&self);
+  probe_vendor_tables (&self, id);
   say_process ("done");
   if (self.table->queue_destroy != NULL)
     self.table->queue_destroy (self.device, self.queue);

@@ -57,6 +57,10 @@ void
 kernel_param (Rewrite *self, uint32_t n, unsigned dtype, uint32_t flags, uint64_t n_elements);
 TinyLinear kernel_linear (const Rewrite *self);
 void kernel_free (Rewrite *self);
+/* The program that it rewrites, to set its grid. */
+TinyLinear *kernel_whole (Rewrite *self);
+/* Runs it, says what is in buffer 0, and frees it. */
+void kernel_run (const Probe *probe, Rewrite *self);
 /* out[i] = in[i] + variable 0 + i for i32 and a grid of @n; the buffer parameters: out, in. */
 Rewrite *kernel_simple (const Probe *probe, const char *name, uint32_t n);
 Value kernel_grid (const Probe *probe, Rewrite *self, unsigned axis);
@@ -73,3 +77,9 @@ void probe_two_queues (Probe *self);
 void probe_sync (Probe *self);
 void probe_arithmetic (Probe *self);
 void probe_structure (Probe *self);
+void probe_lanes (Probe *self);
+void probe_import (Probe *self);
+void probe_vendor (Probe *self);
+void probe_operations (Probe *self);
+/* Tables and names that are constants. */
+void probe_vendor_tables (Probe *self, const char *id);

@@ -106,6 +106,22 @@ is_store (const Rewrite *self, const TinyInstr *instr, const Value *s, uint32_t 
          && (TINY_DTYPE_BIT (at (self, s[2])->dtype) & dtypes) != 0;
 }
 
+int
+is_of_memory (
+    const Rewrite *self, const TinyInstr *instr, const Value *s, unsigned op, unsigned memory)
+{
+  return instr->op == op && at (self, s[0])->op == memory;
+}
+
+unsigned
+bytes_of_dtype (unsigned dtype)
+{
+  const uint32_t one = BIT (BOOL) | BIT (I8) | BIT (U8) | BIT (F8E4M3) | BIT (F8E5M2),
+                 two = BIT (I16) | BIT (U16) | BIT (F16) | BIT (BF16),
+                 eight = BIT (I64) | BIT (U64) | BIT (F64), bit = TINY_DTYPE_BIT (dtype);
+  return (one & bit) ? 1 : (two & bit) ? 2 : (eight & bit) ? 8 : 4;
+}
+
 /* ---- to make ---- */
 Value
 emit (Rewrite *self,
@@ -237,4 +253,19 @@ without_bits (Rewrite *self, Value a, uint32_t mask)
   return bits (
       self, TINY_DTYPE_F32,
       op2 (self, TINY_INSTR_AND, all, integer (self, all, (int64_t) (uint32_t) ~mask)));
+}
+
+Value
+spread (Rewrite *self, Value scalar, unsigned lanes)
+{
+  return at (self, scalar)->lanes == lanes
+             ? scalar
+             : emit (self, TINY_INSTR_VECTOR, at (self, scalar)->dtype, lanes, 0, 1, &scalar);
+}
+
+Value
+lane (Rewrite *self, Value vector, unsigned i)
+{
+  const TinyInstr of = *at (self, vector);
+  return of.lanes == 1 ? vector : emit (self, TINY_INSTR_EXTRACT, of.dtype, 1, i, 1, &vector);
 }

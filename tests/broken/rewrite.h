@@ -43,6 +43,12 @@ int is_store (const Rewrite *self, const TinyInstr *instr, const Value *s, uint3
 /* A LOAD or STORE of memory, not of a register. */
 int is_access (const Rewrite *self, const TinyInstr *instr, const Value *s);
 
+/* @op of a LOCAL, PARAM or REGISTER. */
+int is_of_memory (
+    const Rewrite *self, const TinyInstr *instr, const Value *s, unsigned op, unsigned memory);
+/* A dtype's size in memory. */
+unsigned bytes_of_dtype (unsigned dtype);
+
 #define BIT(dtype) TINY_DTYPE_BIT (TINY_DTYPE_##dtype)
 enum {
   SIGNED_INTS
@@ -82,3 +88,6 @@ Value is_zero (Rewrite *self, Value a);
 Value is_not (Rewrite *self, Value a);
 /* An f32 without the bits of @mask. */
 Value without_bits (Rewrite *self, Value a, uint32_t mask);
+/* A scalar in all lanes; one lane of a vector. What fits already is itself. */
+Value spread (Rewrite *self, Value scalar, unsigned lanes);
+Value lane (Rewrite *self, Value vector, unsigned i);
