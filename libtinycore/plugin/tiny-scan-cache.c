@@ -217,7 +217,9 @@ write_file (TinyScanCache *self, const char *module, const Entry *entry)
   json_object_set_string_member (object, "key", entry->key);
   g_autofree char *text = json_to_string (root, TRUE);
   g_autofree char *path = path_of (self, module);
-  if (!tiny_whole_file_keep (path, NULL, 0, text, strlen (text)))
+  if (strlen (text) > MAX_BYTES) /* nobody would read it */
+    g_unlink (path);
+  else if (!tiny_whole_file_keep (path, NULL, 0, text, strlen (text)))
     g_debug ("the result of a scan is not kept: %s: %s", path, g_strerror (errno));
   sweep (self, FALSE);
 }

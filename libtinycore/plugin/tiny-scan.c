@@ -11,6 +11,8 @@
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-library.h"
 
+enum { MAX_NAME = 256, MAX_RENDERERS = 256 };
+
 static void
 device_free (gpointer data)
 {
@@ -124,11 +126,31 @@ tiny_scan_to_json (const TinyScan *self)
   return node;
 }
 
+/* Clean and short, whoever wrote it: a plugin may have made the report in the helper's place. */
+static char *
+dup_text_or_null (JsonObject *object, const char *key, GError **error)
+{
+  const char *text = tiny_json_get_text (object, key, error);
+  return text != NULL ? tiny_clean_text (text, TINY_SCAN_MOST_TEXT) : NULL;
+}
+
 static char *
 dup_text (JsonObject *object, const char *key, GError **error)
 {
-  char *text = tiny_json_dup_text (object, key, error);
+  char *text = dup_text_or_null (object, key, error);
   return text != NULL ? text : g_strdup ("");
+}
+
+static char **
+dup_renderers (JsonObject *object, GError **error)
+{
+  char **texts = tiny_json_get_texts (object, "renderers", error);
+  for (guint i = 0; texts[i] != NULL; i++) {
+    char *text = i < MAX_RENDERERS ? tiny_clean_text (texts[i], TINY_SCAN_MOST_TEXT) : NULL;
+    g_free (texts[i]);
+    texts[i] = text;
+  }
+  return texts;
 }
 
 static TinyError
@@ -149,7 +171,7 @@ device_from_json (JsonObject *object, GError **error)
   out->arch = dup_text (object, "arch", error);
   out->device_class = tiny_device_class_from_string (class_name);
   out->memory_bytes = (guint64) tiny_json_get_int (object, "memory_bytes", 0, error);
-  out->error = tiny_json_dup_text (object, "error", error);
+  out->error = dup_text_or_null (object, "error", error);
   out->code = read_code (object, error);
   out->open_us = (guint) tiny_json_get_int (object, "open_us", 0, error);
   return out;
@@ -166,16 +188,16 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   g_clear_pointer (&self->renderers, g_strfreev);
   self->is_loaded = tiny_json_get_bool (object, "loaded", &wrong);
   self->is_quarantined = tiny_json_get_bool (object, "quarantined", &wrong);
-  self->reason = tiny_json_dup_text (object, "reason", &wrong);
+  self->reason = dup_text_or_null (object, "reason", &wrong);
   self->code = read_code (object, &wrong);
   self->name = dup_text (object, "name", &wrong);
   self->vendor = dup_text (object, "vendor", &wrong);
   self->version = dup_text (object, "version", &wrong);
-  self->missing = tiny_json_dup_text (object, "missing", &wrong);
+  self->missing = dup_text_or_null (object, "missing", &wrong);
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
   self->runs_beside_host = tiny_json_get_bool (object, "beside_host", &wrong);
   self->imports_host = tiny_json_get_bool (object, "imports_host", &wrong);
-  self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
+  self->renderers = dup_renderers (object, &wrong);
   self->when = tiny_json_get_int (object, "when", 0, &wrong);
   self->took_us = (guint) tiny_json_get_int (object, "took_us", 0, &wrong);
   self->load_us = (guint) tiny_json_get_int (object, "load_us", 0, &wrong);
@@ -205,7 +227,6 @@ tiny_scan_copy (const TinyScan *self)
 /* ---- the scan ---- */
 /* A text field of a struct, which may lack its NUL. */
 #define CLEAN(field) tiny_clean_text (field, sizeof (field))
-enum { MAX_NAME = 256 };
 
 static void
 keep_error (GError *error, TinyError *out_code, char **out_text)

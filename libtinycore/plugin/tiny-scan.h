@@ -53,7 +53,8 @@ TinyScan *tiny_scan_new_failed (TinyError code, char *reason);
 /* Its devices can be used in a process of their own. */
 gboolean tiny_scan_can_isolate (const TinyScan *self);
 
-/* As JSON and back: the packet of the helper process, and what the registry's file keeps. */
+/* As JSON and back: the packet of the helper process, and what the registry's file keeps. Of each text so many bytes. */
+enum { TINY_SCAN_MOST_TEXT = 4096 };
 JsonNode *tiny_scan_to_json (const TinyScan *self);
 TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 

@@ -120,6 +120,15 @@ leave_with_letters (void)
   exit (0);
 }
 
+/* A report in place of the helper's, with what steers a terminal. */
+static UNUSED void
+forge (void)
+{
+  enum { REPORT_FD = 3 };
+  static const char report[] = "{\"quarantined\": true, \"reason\": \"because\\u001b[2J\"}\n";
+  _exit (write (REPORT_FD, report, sizeof report - 1) < 0);
+}
+
 /* A child that outlives the helper, holding its streams, unless the group is killed. */
 static UNUSED void
 fork_and_leave (void)

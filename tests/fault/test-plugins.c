@@ -27,6 +27,7 @@ static const struct {
     "exit status 0, saying “leaving early”" },
   { "constructor-letters", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN,
     "exit status 0, saying “aéé" },
+  { "constructor-forges", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "because?[2J" },
   { "constructor-hang", TINY_ENTRY_QUARANTINED, TINY_ERROR_TIMEOUT, "not done after 700 ms" },
   { "constructor-fork", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "exit status 3" },
   { "scan-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "signal 11" },
