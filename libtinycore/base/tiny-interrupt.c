@@ -16,7 +16,8 @@ typedef struct {
   TinyInterruptFunction check;
   gpointer data;
   GDestroyNotify destroy;
-  gint64 next_us; /* g_get_monotonic_time() of the next time that it is asked */
+  gint64 next_us;    /* g_get_monotonic_time() of the next time that it is asked */
+  gboolean is_asked; /* now: it is not asked by what it calls, and stays */
 } Own;
 
 static void
@@ -36,9 +37,14 @@ tiny_set_interrupt_check (TinyInterruptFunction check,
                           gpointer user_data,
                           GDestroyNotify destroy)
 {
-  Own own = { check, user_data, destroy, 0 };
-  g_private_replace (&own_check, check != NULL ? g_memdup2 (&own, sizeof own) : NULL);
-  if (check == NULL && destroy != NULL)
+  const Own own = { check, user_data, destroy, 0, FALSE }, *before = g_private_get (&own_check);
+  const gboolean is_asked = before != NULL && before->is_asked;
+  if (is_asked)
+    g_critical (
+        "interrupt check: it replaces itself while it is asked; set another one outside of it");
+  else
+    g_private_replace (&own_check, check != NULL ? g_memdup2 (&own, sizeof own) : NULL);
+  if ((check == NULL || is_asked) && destroy != NULL)
     destroy (user_data);
 }
 
@@ -60,13 +66,16 @@ ask (gboolean is_urgent, GError **error)
   Own *own = g_private_get (&own_check);
   if (g_cancellable_set_error_if_cancelled (g_cancellable_get_current (), error))
     return FALSE;
-  if (own == NULL || g_atomic_int_get (&n_pauses) > 0)
+  if (own == NULL || own->is_asked || g_atomic_int_get (&n_pauses) > 0)
     return TRUE;
   const gint64 now_us = g_get_monotonic_time ();
   if (now_us < own->next_us && !is_urgent)
     return TRUE;
   own->next_us = now_us + EVERY_US;
-  if (!own->check (own->data))
+  own->is_asked = TRUE;
+  const gboolean stops = own->check (own->data);
+  own->is_asked = FALSE;
+  if (!stops)
     return TRUE;
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INTERRUPTED, "interrupted");
   return FALSE;

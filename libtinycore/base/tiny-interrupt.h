@@ -13,7 +13,7 @@ G_BEGIN_DECLS
  * TinyInterruptFunction:
  * @user_data: what tiny_set_interrupt_check() was given
  *
- * Says whether the thread that calls it shall stop. Must not call the library.
+ * Says whether the thread that calls it shall stop. Must not call the library: it is not asked while it runs.
  *
  * Returns: whether to stop
  *

@@ -70,20 +70,20 @@ take_threads (void *handle,
 static bool
 mistakes_processor (void *handle)
 {
-#if defined(__x86_64__)
   static const char *const older[]
       = { "Prescott", "Core2", "Nehalem", "Sandybridge", "Barcelona" };
+  const uint64_t wanted = CPU_BIT (AVX2) | CPU_BIT (FMA);
   void *address = dlsym (handle, "openblas_get_corename");
   char *(*get_core) (void);
-  if (address == NULL || getenv ("OPENBLAS_CORETYPE") != NULL
-      || !__builtin_cpu_supports ("avx2") || !__builtin_cpu_supports ("fma"))
+  CpuArch host;
+  if (address == NULL || getenv ("OPENBLAS_CORETYPE") != NULL || !cpu_arch_host (&host)
+      || host.kind != CPU_ARCH_X86_64 || (host.features & wanted) != wanted)
     return false;
   memcpy (&get_core, &address, sizeof address);
   const char *core = get_core ();
   for (unsigned i = 0; i < CPU_ARRAY_SIZE (older) && core != NULL; i++)
     if (strcmp (core, older[i]) == 0)
       return true;
-#endif
   return false;
 }
 

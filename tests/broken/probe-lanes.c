@@ -288,11 +288,12 @@ probe_vectors_of (const char *name, unsigned dtype)
   const Value stirred = emit (k, OP (VECTOR), dtype, LANES, 0, LANES, lanes);
   const Value spread = emit (k, OP (VECTOR), dtype, LANES, 0, 1, &lanes[3]);
   const Value splat = integer (k, x, 0);
-  const Value mask = less (k, x, op2 (k, OP (XOR), y, integer (k, y, 0x80)));
+  const Value mask = less (k, x, op2 (k, OP (XOR), y, integer (k, y, 0x80))),
+              few = less (k, x, integer (k, x, 110));
   const Value values[] = { stirred,
                            spread,
                            op2 (k, OP (MUL), x, y),
-                           choose (k, mask, x, stirred),
+                           choose (k, few, x, stirred),
                            op2 (k, OP (XOR), x, splat),
                            plus (k, x, constant (k, dtype, LANES, 3)) };
   for (unsigned i = 0; i < TINY_KIT_N (values); i++) {

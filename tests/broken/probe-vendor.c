@@ -8,6 +8,10 @@
 #include "probe.h"
 
 /* ---- another thread ---- */
+enum { AT_HOME = 32 };
+static TinyPluginProgram
+    *at_home[AT_HOME]; /* loaded by the first thread, unloaded by the other */
+
 static void *
 use_all (void *data)
 {
@@ -39,6 +43,9 @@ use_all (void *data)
     self.table->free (self.device, buffer);
   if (queue != NULL)
     self.table->queue_destroy (self.device, queue);
+  for (unsigned i = 0; i < AT_HOME; i++)
+    if (at_home[i] != NULL)
+      self.table->program_unload (self.device, at_home[i]);
   return NULL;
 }
 
@@ -80,6 +87,12 @@ probe_disassembly (Probe *self)
   uint64_t size = 0;
   for (unsigned n = 4; n < 6; n++) {
     Rewrite *k = kernel_simple (self, "listing", n * 1000);
+    if (n == 5) { /* another program */
+      const Value out = emit (k, TINY_INSTR_PARAM, TINY_DTYPE_I32, 1, 0, 0, NULL);
+      const Value number = emit (k, TINY_INSTR_CONST, TINY_DTYPE_I32, 1, 1234567, 0, NULL);
+      emit (k, TINY_INSTR_STORE, TINY_DTYPE_VOID, 1, 0, 3,
+            (const Value[]){ out, kernel_grid (self, k, 0), number });
+    }
     const TinyLinear linear = kernel_linear (k);
     const TinyCompileArgs args = { .struct_size = sizeof args,
                                    .arch = self->target.arch,
@@ -92,6 +105,7 @@ probe_disassembly (Probe *self)
       if (text != NULL)
         say ("disassembly", "%08x, strange %d", tiny_hash (0, text, strlen (text)),
              (unsigned char) text[0] >= 0x80);
+      free (text);
       text = NULL;
       say_status (self, "disassembly of damage",
                   self->renderer->disassemble (data, size / 2, &text, &self->error));
@@ -119,6 +133,7 @@ probe_large (Probe *self)
     probe_upload (self, buffer, at, "far away", 8);
     memset (probe_back, 0, 8);
     probe_upload (self, buffer, 4096, "not here", 8);
+    probe_upload (self, buffer, 8192, "not here", 8);
     probe_download (self, buffer, at, probe_back, 8);
     say ("large", "%.8s", (const char *) probe_back);
     self->table->free (self->device, buffer);
@@ -227,6 +242,11 @@ probe_vendor (Probe *self)
   size_t before = 0;
   for (int time = 0; time < 2; time++) {
     before = mallinfo2 ().uordblks + mallinfo2 ().hblkhd;
+    Rewrite *k = kernel_simple (self, "at_home", 4);
+    const TinyLinear linear = kernel_linear (k);
+    for (unsigned i = 0; i < AT_HOME; i++)
+      at_home[i] = probe_load (self, &linear);
+    kernel_free (k);
     if (pthread_create (&thread, NULL, use_all, self) == 0)
       pthread_join (thread, NULL);
   }

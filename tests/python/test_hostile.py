@@ -6,8 +6,10 @@ TAP. Run in the build's environment, by the interpreter that has gi."""
 import bz2
 import gzip
 import io
+import itertools
 import lzma
 import os
+import pathlib
 import struct
 import tarfile
 import tempfile
@@ -167,6 +169,31 @@ def test_pipes():
         for given in (path, "/dev/null"):
             error = checks.raises(OSError, read, given)
             checks.true(given in str(error) and "no regular file" in str(error), str(error))
+    for given in (path, "/dev/zero"):
+        error = checks.raises(OSError, Tensor, pathlib.Path(given))
+        checks.true(given in str(error) and "no regular file" in str(error), str(error))
+
+
+class Endless(list):
+    def __iter__(self):
+        return itertools.repeat(1.0)
+
+
+class Longer(list):
+    def __len__(self):
+        return 1000000
+
+
+class Shorter(list):
+    def __len__(self):
+        return 1
+
+
+def test_liars():
+    """Lists that have more or less than they say: no more is read than that, and one."""
+    for data, part in ((Endless([1.0, 2.0]), "more than the 2 elements"), ([Endless([1.0]), [2.0]], "more than the 1 elements"), (Longer([1.0]), "less than the 1000000 elements"),
+                       (Shorter([1.0, 2.0]), "more than the 1 elements"), ([[Shorter([1.0, 2.0])]], "along axis 2 has more")):
+        refused(Tensor, data, part)
 
 
 def test_bools():

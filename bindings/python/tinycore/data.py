@@ -4,12 +4,14 @@
 Plain numbers choose a dtype as a whole: float32 when one of them is a float, bool when all are, else int32, or int64 where
 that does not hold one of them.
 Whatever has a dtype of its own keeps it."""
+import os
+import stat
 import sys
 from array import array
-from itertools import chain
+from itertools import chain, islice
 
 from .dtypes import as_dtype, by_name, dtypes
-from .errors import InvalidError, checked
+from .errors import FileError, InvalidError, checked
 from .library import Tiny
 
 MOST_AXES = 16
@@ -23,6 +25,15 @@ def raw(device, dtype, shape, data):
     if isinstance(data, array):
         return checked(new_from_memory(device, dtype.value, shape, data.buffer_info()[0], len(data) * data.itemsize))
     return checked(new_from_data(device, dtype.value, shape, bytes(data)))
+
+
+def opened(path, flags):
+    """A regular file, for open(): others are waited for, or have no end."""
+    file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise FileError(f"{path}: it is no regular file")
+    return file
 
 
 # ---- nested lists ----
@@ -59,7 +70,10 @@ def flatten(data, shape):
             if not isinstance(one, (list, tuple)) or len(one) != size:
                 found = len(one) if isinstance(one, (list, tuple)) else f"a {type(one).__name__}"
                 raise InvalidError(f"lists are ragged: along axis {axis} one has {size} elements, another {found}")
-        flat = list(chain.from_iterable(flat))
+        n = len(flat) * size
+        flat = list(islice(chain.from_iterable(flat), n + 1))
+        if len(flat) != n:
+            raise InvalidError(f"a list along axis {axis} has {'more' if len(flat) > n else 'less'} than the {size} elements that it says")
     return flat
 
 
@@ -180,7 +194,7 @@ def tensor_of(data, dtype, device):
     if isinstance(data, memoryview):
         return from_memoryview(data, dtype, device)
     if hasattr(data, "__fspath__"):
-        with open(data, "rb") as file:
+        with open(data, "rb", opener=opened) as file:
             return from_bytes(file.read(), dtype, device)
     if hasattr(data, "__array__"):
         import numpy

@@ -33,7 +33,8 @@ def cache_folder():
 
 def digest_of(path):
     found = hash_of()
-    with open(path, "rb") as file:
+    from .data import opened
+    with open(path, "rb", opener=opened) as file:
         while part := file.read(PART):
             found.update(part)
     return found.hexdigest()

@@ -362,6 +362,52 @@ test_destroy (void)
   g_assert_cmpuint (n_destroyed, ==, 2);
 }
 
+typedef struct {
+  guint n_asked, depth, n_destroyed;
+} Nested;
+
+static void
+count_destroyed (gpointer data)
+{
+  ((Nested *) data)->n_destroyed++;
+}
+
+/* Does what it must not: computes for longer than a check waits for its turn, and sets another. */
+static gboolean
+calls_back (gpointer data)
+{
+  Nested *self = data;
+  g_assert_cmpuint (++self->depth, ==, 1);
+  if (self->n_asked++ == 0) {
+    g_usleep (30000);
+    g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_tensor_add (
+        tiny_tensor_ones (TINY_DTYPE_F32, (gint64[]){ 2 }, 1), tiny_tensor_scalar_float (2)));
+    tiny_tensor_realize (y, NULL);
+    g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL,
+                           "*replaces itself while it is asked*");
+    tiny_set_interrupt_check (calls_back, self, count_destroyed);
+    g_test_assert_expected_messages ();
+    g_assert_cmpuint (self->n_destroyed, ==, 1); /* that of the new one */
+  }
+  self->depth--;
+  return FALSE;
+}
+
+/* A check that calls the library is not asked by what it calls, and is there until it has returned. */
+static void
+test_nested (void)
+{
+  Nested nested = { 0 };
+  g_autoptr (TinyTensor) x = make_mean ();
+  g_autoptr (TinyTensor) y = make_chain (x);
+  tiny_set_interrupt_check (calls_back, &nested, count_destroyed);
+  assert_all (y, 1);
+  g_assert_cmpuint (nested.n_asked, >, 1);
+  g_assert_cmpuint (nested.n_destroyed, ==, 1);
+  tiny_set_interrupt_check (NULL, NULL, NULL);
+  g_assert_cmpuint (nested.n_destroyed, ==, 2);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -375,5 +421,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/interrupt/replay", test_replay);
   g_test_add_func ("/engine/interrupt/waiting", test_waiting);
   g_test_add_func ("/engine/interrupt/destroy", test_destroy);
+  g_test_add_func ("/engine/interrupt/nested", test_nested);
   return g_test_run ();
 }

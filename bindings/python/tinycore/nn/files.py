@@ -9,16 +9,15 @@ import io
 import json
 import os
 import pickle
-import stat
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import contextmanager
 
 from ..convert import Size
-from ..data import raw
+from ..data import opened, raw
 from ..device import device
 from ..dtypes import dtypes
-from ..errors import FileError, FormatError, OutOfMemoryError, TinyError, checked, wants_function
+from ..errors import FormatError, OutOfMemoryError, TinyError, checked, wants_function
 from ..tensor import Base, Tensor
 from .unpickler import STORAGES, Unpickler, is_simple, key_of, shown
 
@@ -26,15 +25,6 @@ __all__ = ["safe_load_metadata", "tar_extract", "torch_load", "torch_save", "zip
 
 LONGEST_HEAD = 100 << 20
 MOST_TIMES, LEAST_ROOM = 100, 64 << 20  # bytes that a file may become in memory, for each of its own, and in any case
-
-
-def opened(path, flags):
-    """A regular file: others are waited for, or have no end."""
-    file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise FileError(f"{path}: it is no regular file")
-    return file
 
 
 def bytes_of(source):
