@@ -20,15 +20,14 @@ enum {
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
   MIN_SCALARS = 16,       /* registers of a target without vectors that are enough for tiles */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
-  MAX_STREAMED_COPIES = 12, /* the same where panels come from the third cache for each tile */
-  STREAMED_REGISTERS
-  = 2 * MAX_STREAMED_COPIES + 3, /* of such tiles: two vectors a row, their operands */
-  MAX_TURNED = 16,               /* rows of a square that is turned in registers */
-  MAX_ROW_COPIES = 8,            /* accumulators of a reduction with lanes on a reduced axis */
-  MAX_WINDOW = 16,               /* taps of a sum that become copies */
-  MAX_WINDOW_COPIES = 160,       /* of what is summed */
-  MAX_WINDOW_VECTORS = 8,        /* of one row */
-  MAX_APART = 4                  /* windows that have conditions in common, not elements */
+  MAX_STREAMED_COPIES = 12, /* the same where panels come from the third cache for each tile, */
+  STREAMED_REGISTERS = 27,  /* and these are enough: two vectors a row, and their operands */
+  MAX_TURNED = 16,          /* rows of a square that is turned in registers */
+  MAX_ROW_COPIES = 8,       /* accumulators of a reduction with lanes on a reduced axis */
+  MAX_WINDOW = 16,          /* taps of a sum that become copies */
+  MAX_WINDOW_COPIES = 160,  /* of what is summed */
+  MAX_WINDOW_VECTORS = 8,   /* of one row */
+  MAX_APART = 4             /* windows that have conditions in common, not elements */
 };
 
 typedef struct {

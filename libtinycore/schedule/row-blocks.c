@@ -337,6 +337,7 @@ count_width (Blocks *self)
   return width;
 }
 
+/* True if a tile's rows take more than half of a kernel's memory: they would leave the nearest cache between two passes. */
 static gboolean
 is_long (Blocks *self, const ScheduleMachine *machine)
 {

@@ -74,6 +74,12 @@ uint64_t sizes_take (const void *buffer);
 uint64_t sizes_get (const void *buffer);
 /* One that is alive and not @buffer, or NULL: the one made last. */
 TinyPluginBuffer *sizes_other (const void *buffer);
+/* Those of the backend inside, which note sizes and forget them. */
+TinyStatus sizes_alloc (TinyPluginDevice *device,
+                        uint64_t n_bytes,
+                        TinyPluginBuffer **out,
+                        TinyPluginError *error);
+void sizes_free (TinyPluginDevice *device, TinyPluginBuffer *buffer);
 
 /* Fills @buffer by an upload. */
 void overwrite (TinyPluginDevice *device, TinyPluginBuffer *buffer, uint64_t n_bytes, int byte);

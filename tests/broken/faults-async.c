@@ -349,24 +349,6 @@ SYNC (sync_whole_lines)
   return inside.device->sync (device, &lines, direction, error);
 }
 
-static TinyStatus
-alloc_sized (TinyPluginDevice *device,
-             uint64_t n_bytes,
-             TinyPluginBuffer **out,
-             TinyPluginError *error)
-{
-  TINY_TRY (inside.device->alloc (device, n_bytes, out, error));
-  sizes_put (*out, n_bytes);
-  return TINY_STATUS_OK;
-}
-
-static void
-free_sized (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  sizes_take (buffer);
-  inside.device->free (device, buffer);
-}
-
 #define CASES "points/*|memory/*|order/*"
 #define ROW(row_name, row_what, row_seen, ...)                                                 \
   {                                                                                            \
@@ -398,7 +380,7 @@ static const Fault rows[] = {
   ROW ("sync-not-to-device", "sync() to the device does nothing", "caches that are invalidated and not cleaned", .sync = sync_to_host_only),
   ROW ("sync-first-line", "sync() does one line of the cache", "a loop without a loop", .sync = sync_first_line),
   ROW ("sync-from-start", "sync() begins at the start of the buffer", "an offset forgotten", .sync = sync_from_start),
-  ROW ("sync-beside", "sync() takes what lies beside the span as well", "caches that are invalidated by whole lines", .sync = sync_whole_lines, .alloc = alloc_sized, .free = free_sized),
+  ROW ("sync-beside", "sync() takes what lies beside the span as well", "caches that are invalidated by whole lines", .sync = sync_whole_lines, .alloc = sizes_alloc, .free = sizes_free),
   /* clang-format on */
 };
 FAULT_TABLE (faults_async);

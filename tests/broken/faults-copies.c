@@ -146,24 +146,6 @@ SUBMIT (download_beyond)
   return TINY_STATUS_OK;
 }
 
-static TinyStatus
-alloc_sized (TinyPluginDevice *device,
-             uint64_t n_bytes,
-             TinyPluginBuffer **out,
-             TinyPluginError *error)
-{
-  TINY_TRY (inside.device->alloc (device, n_bytes, out, error));
-  sizes_put (*out, n_bytes);
-  return TINY_STATUS_OK;
-}
-
-static void
-free_sized (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  sizes_take (buffer);
-  inside.device->free (device, buffer);
-}
-
 /* A copy of no bytes fails. */
 SUBMIT (nothing_fails)
 {
@@ -249,7 +231,7 @@ static const Fault rows[] = {
   { "copy-pages", "large copies leave out what is no whole page", "pages handed to a DMA engine", SUBMITS (copy_whole_pages) },
   { "upload-1-mib", "uploads stop after 1 MiB", "a staging buffer's size", SUBMITS (upload_of_one_mib) },
   { "download-half", "large downloads stop half-way", "transfers in two parts", SUBMITS (second_half_twice) },
-  { "upload-beyond", "uploads write zeros behind the last byte", "sizes rounded up to words", .device = { .alloc = alloc_sized, .free = free_sized, .submit = upload_beyond }, .cases = CASES },
+  { "upload-beyond", "uploads write zeros behind the last byte", "sizes rounded up to words", .device = { .alloc = sizes_alloc, .free = sizes_free, .submit = upload_beyond }, .cases = CASES },
   { "download-beyond", "downloads write zeros behind the last byte", "sizes rounded up to words", SUBMITS (download_beyond) },
   { "copy-of-nothing", "copies of 0 bytes fail", "drivers that refuse a size of 0", SUBMITS (nothing_fails) },
   { "stale-line", "a download gives a line of the one before", "caches that are not invalidated", SUBMITS (stale_line) },

@@ -65,6 +65,24 @@ sizes_other (const void *buffer)
   return (TinyPluginBuffer *) other;
 }
 
+TinyStatus
+sizes_alloc (TinyPluginDevice *device,
+             uint64_t n_bytes,
+             TinyPluginBuffer **out,
+             TinyPluginError *error)
+{
+  TINY_TRY (inside.device->alloc (device, n_bytes, out, error));
+  sizes_put (*out, n_bytes);
+  return TINY_STATUS_OK;
+}
+
+void
+sizes_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+  sizes_take (buffer);
+  inside.device->free (device, buffer);
+}
+
 void
 overwrite (TinyPluginDevice *device, TinyPluginBuffer *buffer, uint64_t n_bytes, int byte)
 {
@@ -94,20 +112,6 @@ overwrite (TinyPluginDevice *device, TinyPluginBuffer *buffer, uint64_t n_bytes,
 #define ALLOC(name)                                                                            \
   static TinyStatus name (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,  \
                           TinyPluginError *error)
-
-ALLOC (alloc_and_note)
-{
-  TINY_TRY (inside.device->alloc (device, n_bytes, out, error));
-  sizes_put (*out, n_bytes);
-  return TINY_STATUS_OK;
-}
-
-static void
-free_and_forget (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  sizes_take (buffer);
-  inside.device->free (device, buffer);
-}
 
 ALLOC (zero_is_null)
 {
@@ -217,7 +221,7 @@ ALLOC (too_much_ends_it)
 ALLOC (too_much_takes_others)
 {
   if (!is_too_much (n_bytes))
-    return alloc_and_note (device, n_bytes, out, error);
+    return sizes_alloc (device, n_bytes, out, error);
   TinyPluginBuffer *other = sizes_other (NULL);
   if (other != NULL)
     overwrite (device, other, sizes_get (other), 0);
@@ -363,14 +367,14 @@ static const Fault rows[] = {
   { "oom-is-internal", "without memory alloc() answers INTERNAL", "every failure is the same failure", DEVICE (.alloc = too_much_is_internal) },
   { "oom-aborts", "without memory alloc() aborts", "abort on out of memory", DEVICE (.alloc = too_much_crashes) },
   { "oom-is-for-ever", "after running out of memory nothing is left", "heaps broken by a failure", DEVICE (.alloc = too_much_ends_it) },
-  { "oom-takes-others", "running out of memory destroys a live buffer", "evictions that lose the contents", DEVICE (.alloc = too_much_takes_others, .free = free_and_forget) },
+  { "oom-takes-others", "running out of memory destroys a live buffer", "evictions that lose the contents", DEVICE (.alloc = too_much_takes_others, .free = sizes_free) },
   { "alloc-32-bits", "sizes of buffers have 32 bits", "unsigned int sizes", DEVICE (.alloc = size_of_32_bits) },
   { "alloc-short", "buffers are one byte short", "a size and a last index confused", DEVICE (.alloc = one_byte_short) },
   { "max-buffer-lies", "buffers above 1 MiB are refused, max_buffer_bytes says otherwise", "limits that are reported and not kept", DEVICE (.alloc = small_ones_only) },
   { "live-memory-again", "two live buffers share their memory", "pools that reuse too early", DEVICE (.alloc = live_memory_again, .free = free_shared) },
-  { "free-spoils-neighbour", "free() overwrites another buffer", "allocator metadata in the memory", DEVICE (.alloc = alloc_and_note, .free = free_and_spoil) },
+  { "free-spoils-neighbour", "free() overwrites another buffer", "allocator metadata in the memory", DEVICE (.alloc = sizes_alloc, .free = free_and_spoil) },
   { "free-leaks", "free() frees nothing", "a reference that is never dropped", DEVICE (.free = free_nothing) },
-  { "map-copy", "map() gives a copy", "staging memory that is never written back", DEVICE (.alloc = alloc_and_note, .free = free_and_forget, .map = map_copy) },
+  { "map-copy", "map() gives a copy", "staging memory that is never written back", DEVICE (.alloc = sizes_alloc, .free = sizes_free, .map = map_copy) },
   { "map-null", "map() answers OK and NULL", "an unchecked driver call", DEVICE (.map = map_null) },
   { "map-offset", "map() gives an address 4 bytes behind", "a header before the data", DEVICE (.map = map_beside) },
   { "map-fails", "map() fails, the device says that memory is the host's", "flags that are copied from another device", DEVICE (.map = map_fails) },

@@ -347,24 +347,6 @@ SUBMIT (launches_write_lines)
   return TINY_STATUS_OK;
 }
 
-static TinyStatus
-alloc_sized (TinyPluginDevice *device,
-             uint64_t n_bytes,
-             TinyPluginBuffer **out,
-             TinyPluginError *error)
-{
-  TINY_TRY (inside.device->alloc (device, n_bytes, out, error));
-  sizes_put (*out, n_bytes);
-  return TINY_STATUS_OK;
-}
-
-static void
-free_sized (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  sizes_take (buffer);
-  inside.device->free (device, buffer);
-}
-
 EDIT (copies_of_31_bits)
 {
   const uint64_t far = UINT64_C (1) << 31;
@@ -497,7 +479,7 @@ static const Fault rows[] = {
   { "context-new", "context() gives another object each time", "contexts made on demand", DEVICE (.context = context_new) },
   { "context-no-text", "context() fails without a text", "a stub", DEVICE (.context = context_fails) },
   { "alloc-large-beside", "buffers of 1 MiB and more are aligned to 8 bytes", "mappings with a header", DEVICE (.alloc = alloc_beside) },
-  { "launches-write-lines", "what lies behind a launch's output on its line is lost", "sizes rounded up to lines", DEVICE (.alloc = alloc_sized, .free = free_sized, .submit = launches_write_lines) },
+  { "launches-write-lines", "what lies behind a launch's output on its line is lost", "sizes rounded up to lines", DEVICE (.alloc = sizes_alloc, .free = sizes_free, .submit = launches_write_lines) },
   { "copies-31-bits", "offsets of copies have 31 bits", "int for size_t", DEVICE (.submit = copies_of_31_bits) },
   { "copies-32-bits", "offsets of copies have 32 bits", "unsigned for size_t", DEVICE (.submit = copies_of_32_bits) },
   { "refused-goes-on", "what stands behind a refused command is done", "loops that note a failure and go on", DEVICE (.submit = goes_on) },

@@ -149,7 +149,9 @@ def put_together(values, vectors):
 
 for triangle in ("L", "U"):
     case("linalg.eigh", [(2, 4, 4)], lambda x, u=triangle: put_together(*tinycore.linalg.eigh(x, u)),
-         lambda x, u=triangle: put_together(*torch.linalg.eigh(x, u)), gradient=False,
+         lambda x, u=triangle: put_together(*torch.linalg.eigh(x, u)), gradient=False, forward=3e-6)
+    case("linalg.eigh", [(2, 4, 4)], lambda x, u=triangle: (lambda e: (e.eigenvalues, e.eigenvectors.abs()))(tinycore.linalg.eigh(x, u)),
+         lambda x, u=triangle: (lambda e: (e.eigenvalues, e.eigenvectors.abs()))(torch.linalg.eigh(x, u)), gradient=False,
          forward=3e-6)  # of numbers up to 4, whose roundings are added to the least one
 case("linalg.eigvalsh", [SQUARE], lambda x: tinycore.linalg.eigvalsh(x + x.mT), lambda x: torch.linalg.eigvalsh(x + x.mT))
 case("linalg.lstsq", [(5, 3), (5, 2)], lambda a, b: tinycore.linalg.lstsq(a, b).solution, lambda a, b: torch.linalg.lstsq(a, b).solution, gradient=False)

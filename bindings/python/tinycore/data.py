@@ -27,7 +27,7 @@ def raw(device, dtype, shape, data):
     return checked(new_from_data(device, dtype.value, shape, bytes(data)))
 
 
-def opened(path, flags):
+def open_regular(path, flags):
     """A regular file, for open(): others are waited for, or have no end."""
     file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -194,7 +194,7 @@ def tensor_of(data, dtype, device):
     if isinstance(data, memoryview):
         return from_memoryview(data, dtype, device)
     if hasattr(data, "__fspath__"):
-        with open(data, "rb", opener=opened) as file:
+        with open(data, "rb", opener=open_regular) as file:
             return from_bytes(file.read(), dtype, device)
     if hasattr(data, "__array__"):
         import numpy

@@ -15,6 +15,7 @@ import urllib.request
 import zlib
 from hashlib import sha256 as hash_of
 
+from .data import open_regular
 from .errors import FileError, FormatError, InvalidError
 
 TIMEOUT = 60  # seconds without a byte
@@ -33,8 +34,7 @@ def cache_folder():
 
 def digest_of(path):
     found = hash_of()
-    from .data import opened
-    with open(path, "rb", opener=opened) as file:
+    with open(path, "rb", opener=open_regular) as file:
         while part := file.read(PART):
             found.update(part)
     return found.hexdigest()

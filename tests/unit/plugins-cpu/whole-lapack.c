@@ -12,9 +12,8 @@
 void omp_set_num_threads (int n);
 int omp_get_max_threads (void);
 void ilaver_ (void *major, void *minor, void *patch);
-extern _Atomic int whole_lapack_threads;
-
 char *openblas_get_corename (void);
+extern _Atomic int whole_lapack_threads;
 
 static char core[32] = "Prescott";
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..data import opened
+from ..data import open_regular
 from ..errors import FileError, FormatError, call, checked, explained
 from ..library import Tiny
 from ..tensor import Tensor
@@ -56,7 +56,7 @@ def archive_of(url):
 
 def check_md5(path, wanted):
     import hashlib
-    with open(path, "rb", opener=opened) as file:
+    with open(path, "rb", opener=open_regular) as file:
         found = hashlib.md5(file.read(), usedforsecurity=False).hexdigest()
     if found != wanted:
         raise FormatError(f"{path} is damaged: its MD5 is {found}, not {wanted}")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 
 from ..convert import Size
-from ..data import opened, raw
+from ..data import open_regular, raw
 from ..device import device
 from ..dtypes import dtypes
 from ..errors import FormatError, OutOfMemoryError, TinyError, checked, wants_function
@@ -36,7 +36,7 @@ def bytes_of(source):
     try:
         if hasattr(source, "read"):  # from where it is
             return memoryview(bytearray(source.read()))
-        with open(source, "rb", opener=opened) as file:
+        with open(source, "rb", opener=open_regular) as file:
             content = bytearray(os.fstat(file.fileno()).st_size)
             return memoryview(content)[:file.readinto(content)]
     except MemoryError:
