@@ -484,6 +484,36 @@ tiny_unpack (const TinyProgramArgs *args,
   return TINY_STATUS_OK;
 }
 
+/* Where an element of a fragment is in its matrix: the numbers along TINY_UNIT_M, _N and _K, those it has.
+ * @bits: a, b or c of the unit; @item: the work-item's number among those of the unit. */
+typedef struct {
+  uint32_t m, n, k;
+} TinyUnitPlace;
+TINY_KIT TinyUnitPlace
+tiny_find_in_unit (const TinyUnit *unit,
+                   const uint8_t bits[16],
+                   uint32_t item,
+                   uint32_t element)
+{
+  uint32_t at[TINY_UNIT_SAME / 16 + 1] = { 0 };
+  for (uint32_t i = 0; i < 16 && bits[i] != 0; i++) {
+    const uint32_t value
+        = i < unit->n_thread_bits ? item >> i : element >> (i - unit->n_thread_bits);
+    at[bits[i] / 16 % (TINY_UNIT_SAME / 16 + 1)] |= (value & 1) << bits[i] % 16;
+  }
+  return (TinyUnitPlace){ at[TINY_UNIT_M / 16], at[TINY_UNIT_N / 16], at[TINY_UNIT_K / 16] };
+}
+
+/* The elements of a fragment. */
+TINY_KIT uint32_t
+tiny_count_in_unit (const TinyUnit *unit, const uint8_t bits[16])
+{
+  uint32_t n = 0;
+  while (n < 16 && bits[n] != 0)
+    n++;
+  return n < unit->n_thread_bits ? 0 : UINT32_C (1) << (n - unit->n_thread_bits);
+}
+
 /* submit() of a synchronous device: @run for each command, with its time. */
 TINY_KIT TinyStatus
 tiny_submit_each (const TinySubmit *submit,

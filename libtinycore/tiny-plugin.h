@@ -168,6 +168,8 @@ typedef enum {
   TINY_INSTR_BARRIER = 51, /* all of a work-group get here before any goes on, and see what was stored */
   TINY_INSTR_VECTOR = 52,    /* one source: broadcast; else `lanes` scalars, lane 0 first */
   TINY_INSTR_EXTRACT = 53,   /* (vector), arg: lane */
+  /* matrix units: only for targets that have rows of them */
+  TINY_INSTR_UNIT = 54,      /* (a, b, c), arg: which of TinyTarget.units: c + a b; lanes: of c in one work-item */
   TINY_N_INSTRS = 64         /* tables by op have so many rows */
 } TinyInstrOp;
 #define TINY_INSTR_BIT(op) (UINT64_C (1) << (op)) /* in TinyTarget.ops */
@@ -217,6 +219,37 @@ typedef struct TinyLinear {
 } TinyLinear;
 
 /* ---- the target: what a piece of hardware can do, as data ---- */
+
+/* A matrix unit: one instruction, TINY_INSTR_UNIT, gives C + A B of a matrix A, M by K, B, K by N, and C, M by N,
+ * whose extents are powers of two. 1 << n_thread_bits work-items hold them together, those that follow each other along
+ * axis 0 of the group (its extent is a multiple); all of them come to the instruction, and each has a vector
+ * of every matrix's elements, a fragment. Which, a list of bits says: those of the work-item's number among them,
+ * the low one first, then those of the element's number in its vector. Each is a bit of the row's number (TINY_UNIT_M
+ * and how manyth), of the column's (N) or of that which is summed over (K), or TINY_UNIT_SAME, where both its values hold the
+ * same element, for a and b only. The rest of a list is 0.
+ *
+ * A fragment may have more lanes than max_lanes: such a one is only loaded and stored without a gate, a CONST, kept in a
+ * REGISTER, or what UNIT takes and gives. Its elements lie in memory as in its vector.
+ *
+ * Products are exact, or rounded once to c's dtype; sums of them and c are made in any order, each rounded to c's dtype to
+ * nearest or towards zero. A subnormal factor, product or sum may be zero. Integers wrap. */
+typedef struct TinyUnit {
+  uint8_t a_dtype, b_dtype, c_dtype; /* TinyDType of the elements; a_dtype 0: there is no such row, nor any behind it */
+  uint8_t m_bits, n_bits, k_bits; /* the extents are 1 << these */
+  uint8_t n_thread_bits;          /* 0: a work-item by itself */
+  uint8_t reserved0;              /* 0 */
+  uint32_t n_fragments;           /* of all matrices together, that a work-item can keep; 0: any number */
+  uint32_t reserved;              /* 0 */
+  uint8_t a[16], b[16], c[16];    /* TINY_UNIT_*, as above */
+} TinyUnit;
+enum {
+  TINY_UNIT_M = 0x10,   /* plus n: bit n of the row of a and c */
+  TINY_UNIT_N = 0x20,   /* plus n: bit n of the column of b and c */
+  TINY_UNIT_K = 0x30,   /* plus n: bit n of a's column and b's row, over which is summed */
+  TINY_UNIT_SAME = 0x40 /* either value of the bit is the same element */
+};
+enum { TINY_MAX_UNITS = 16 }; /* rows of a target */
+
 enum {
   TINY_TARGET_MASKED = 1u,       /* LOAD and STORE take a gate of as many lanes as the access */
   TINY_TARGET_GROUPS = 2u,       /* has work-groups, LOCAL memory and BARRIER */
@@ -247,6 +280,7 @@ typedef struct TinyTarget {
   uint64_t cache_bytes[3];     /* L1, L2, L3 seen by one thread, 0 unknown */
   uint64_t max_rounds;         /* the most rounds that all loops of a work-item make together; 0: any number */
   uint64_t reserved[7];        /* 0; docs/abi.md says what for */
+  TinyUnit units[TINY_MAX_UNITS]; /* matrix units, those that are used rather first */
 } TinyTarget;
 
 /* ---- the dialect: from which the core renders C-like source ----

@@ -6,6 +6,7 @@
 
 #include "base/tiny-error.h"
 #include "device/tiny-table.h"
+#include "ir/tiny-unit.h"
 
 /* Of what is in a range. */
 typedef struct {
@@ -52,6 +53,24 @@ check_dtypes (const TinyTarget *target, const char *who, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_units (const TinyTarget *target, const char *who, GError **error)
+{
+  const guint n = tiny_target_count_units (target);
+  for (guint i = 0; i < n; i++) {
+    const TinyUnit *unit = &target->units[i];
+    g_autofree char *why = tiny_unit_check (unit);
+    const guint64 n_items = G_GUINT64_CONSTANT (1) << MIN (unit->n_thread_bits, 32);
+    if (why != NULL)
+      return refuse (who, error, "units[%u]: %s", i, why);
+    if (n_items > 1 && n_items > target->max_group[0])
+      return refuse (who, error,
+                     "units[%u] takes %" G_GUINT64_FORMAT " work-items, and max_group[0] is %u",
+                     i, n_items, target->max_group[0]);
+  }
+  return TRUE;
+}
+
 gboolean
 tiny_target_check (const TinyTarget *target, const char *who, GError **error)
 {
@@ -82,5 +101,5 @@ tiny_target_check (const TinyTarget *target, const char *who, GError **error)
                      "%s is %" G_GUINT64_FORMAT ", not from %" G_GUINT64_FORMAT
                      " to %" G_GUINT64_FORMAT,
                      ranges[i].field, ranges[i].value, ranges[i].least, ranges[i].most);
-  return check_dtypes (target, who, error);
+  return check_dtypes (target, who, error) && check_units (target, who, error);
 }

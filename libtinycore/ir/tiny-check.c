@@ -198,6 +198,13 @@ check_extract (const TinyOperand *self, const TinyOperand *x, guint n)
   return check_dtype (&x[0], 0, self->dtype);
 }
 
+/* Which dtypes and lanes go together is the target's to say: tiny_verify_linear (). */
+static char *
+check_unit (const TinyOperand *self, const TinyOperand *x, guint n)
+{
+  return check_alike (x, 2, 3, self->dtype, self->lanes);
+}
+
 static char *
 check_range (const TinyOperand *self, const TinyOperand *x, guint n)
 {
@@ -293,6 +300,7 @@ static const struct {
   [TINY_OP_BARRIER] = { NULL, NOTHING, TRUE },
   [TINY_OP_VECTOR] = { check_vector, VALUE },
   [TINY_OP_EXTRACT] = { check_extract, VALUE },
+  [TINY_OP_UNIT] = { check_unit, VALUE },
   [TINY_OP_LANES] = { NULL, VALUE },
   [TINY_OP_REDUCE] = { check_reduce, VALUE },
   [TINY_OP_AFTER] = { check_same_as_first, ANY },

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "ir/tiny-unit.h"
 
 #define FAIL(...) return g_strdup_printf (__VA_ARGS__)
 
@@ -125,6 +126,43 @@ declared_dtype (const State *self, guint at, TinyOp op)
   return self->operands[self->linear->sources[instr->sources]].dtype;
 }
 
+/* A fragment of a matrix unit may have more lanes than others, where only memory and the unit see them. */
+static gboolean
+may_be_wide (const State *self, guint at, TinyOp op)
+{
+  const TinyInstr *instr = &self->linear->instrs[at];
+  const guint32 *sources = self->linear->sources + instr->sources;
+  const TinyOperand *value
+      = &self->operands[op == TINY_OP_STORE ? sources[instr->n_sources - 1] : at];
+  const gboolean moves = op == TINY_OP_CONST || op == TINY_OP_REGISTER || op == TINY_OP_UNIT
+                         || ((op == TINY_OP_LOAD || op == TINY_OP_STORE)
+                             && instr->n_sources <= (op == TINY_OP_LOAD ? 2 : 3));
+  return moves && tiny_target_has_fragment (self->target, value->dtype, value->lanes);
+}
+
+/* The row that it names, and fragments of that row. */
+static char *
+check_unit (const State *self, guint at)
+{
+  const TinyInstr *instr = &self->linear->instrs[at];
+  const guint n = tiny_target_count_units (self->target);
+  if (instr->arg < 0 || instr->arg >= n)
+    FAIL ("unit %" G_GINT64_FORMAT ", the target has %u", instr->arg, n);
+  const TinyUnit *unit = &self->target->units[instr->arg];
+  for (TinyUnitMatrix i = 0; i < TINY_N_UNIT_MATRICES; i++) {
+    const TinyOperand *source = &self->operands[self->linear->sources[instr->sources + i]];
+    const TinyDType dtype = tiny_unit_get_dtype (unit, i);
+    const guint lanes = tiny_unit_get_lanes (unit, i);
+    if (source->dtype != dtype || source->lanes != lanes)
+      FAIL ("source %u should be %u lanes of %s, is %u of %s", i + 1, lanes,
+            tiny_dtype_to_string (dtype), source->lanes, tiny_dtype_to_string (source->dtype));
+  }
+  if (self->linear->group[0] % (1u << unit->n_thread_bits) != 0)
+    FAIL ("%u items along axis 0, and the unit takes %u together", self->linear->group[0],
+          1u << unit->n_thread_bits);
+  return NULL;
+}
+
 static char *
 check_target (const State *self, guint at, TinyOp op)
 {
@@ -132,7 +170,9 @@ check_target (const State *self, guint at, TinyOp op)
   const TinyInstr *instr = &self->linear->instrs[at];
   if (target == NULL)
     return NULL;
-  if (instr->lanes > MAX (target->max_lanes, 1))
+  if (op == TINY_OP_UNIT)
+    return check_unit (self, at);
+  if (instr->lanes > MAX (target->max_lanes, 1) && !may_be_wide (self, at, op))
     FAIL ("%u lanes, the target has %u", instr->lanes, MAX (target->max_lanes, 1));
   TinyOpClass op_class = tiny_op_infos[op].op_class;
   if (op_class == TINY_OP_CLASS_MEMORY) {

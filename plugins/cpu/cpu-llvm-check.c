@@ -25,6 +25,7 @@ static const struct {
   [TINY_INSTR_EXTRACT] = { 1, 1, 0 },     [TINY_INSTR_RANGE] = { 1, 255, 0 },
   [TINY_INSTR_END] = { 1, 255, PLACE },   [TINY_INSTR_IF] = { 1, 255, 0 },
   [TINY_INSTR_ENDIF] = { 1, 255, PLACE }, [TINY_INSTR_BARRIER] = { 0, 255, 0 },
+  [TINY_INSTR_UNIT] = { 3, 3, 0 },
 };
 
 static bool
@@ -126,20 +127,29 @@ has_right_types (Emitter *e, const TinyInstr *instr)
   return is_right || emit_fail (e, instr, "dtypes of its sources") != NULL;
 }
 
+static bool
+has_right_count (Emitter *e, const TinyInstr *instr)
+{
+  const uint32_t n = e->linear->n_sources;
+  return (instr->n_sources >= shapes[instr->op].least
+          && instr->n_sources <= shapes[instr->op].most && instr->sources <= n
+          && instr->n_sources <= n - instr->sources)
+         || emit_fail (e, instr, "number of sources") != NULL;
+}
+
 bool
 emit_is_right (Emitter *e, const TinyInstr *instr)
 {
-  const TinyLinear *linear = e->linear;
+  if (instr->op == TINY_INSTR_UNIT && e->tiles.of != NULL)
+    return has_right_count (e, instr) && has_right_sources (e, instr);
   if (instr->op >= TINY_N_INSTRS
       || (emit_ops[instr->op] == NULL && emit_structure[instr->op] == NULL))
     return emit_fail (e, instr, "the CPU has no such op") != NULL;
   if (has_value (instr) && dtype_bits (instr->dtype) == 0)
     return emit_fail (e, instr, "no dtype of the CPU") != NULL;
-  if (instr->lanes < 1 || instr->lanes > CPU_MAX_LANES)
+  if (!has_right_count (e, instr))
+    return false;
+  if (instr->lanes < 1 || (instr->lanes > CPU_MAX_LANES && !emit_is_fragment (e, instr)))
     return emit_fail (e, instr, "lanes") != NULL;
-  if (instr->n_sources < shapes[instr->op].least || instr->n_sources > shapes[instr->op].most
-      || instr->sources > linear->n_sources
-      || instr->n_sources > linear->n_sources - instr->sources)
-    return emit_fail (e, instr, "number of sources") != NULL;
   return has_right_sources (e, instr) && has_right_types (e, instr);
 }

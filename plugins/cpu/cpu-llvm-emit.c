@@ -165,6 +165,11 @@ emit_instructions (Emitter *e)
     const TinyInstr *instr = &linear->instrs[i];
     if (!emit_is_right (e, instr))
       return false;
+    if (emit_is_fragment (e, instr)) {
+      if ((e->values[i] = emit_fragment (e, instr)) == NULL)
+        return false;
+      continue;
+    }
     EmitFunc func
         = emit_ops[instr->op] != NULL ? emit_ops[instr->op] : emit_structure[instr->op];
     e->values[i] = emit_with_table (e, instr, func);
@@ -203,8 +208,10 @@ emit_points (Emitter *e)
     return false;
   if (emit_streams (e))
     emit_intrinsic (e, "llvm.x86.sse.sfence", NULL, NULL, 0);
+  emit_tiles_end (e);
   llvm->BuildRetVoid (e->builder);
   llvm->PositionBuilderAtEnd (e->builder, e->entry);
+  emit_tiles_begin (e);
   LlvmRef is_entered = llvm->BuildICmp (e->builder, LLVM_INT_SLT, begin, loop.bound, "");
   llvm->BuildCondBr (e->builder, is_entered, loop.body, loop.exit);
   return true;
@@ -242,7 +249,7 @@ cpu_llvm_emit (const Llvm *llvm,
   e.values = calloc (linear->n_instrs + 1, sizeof *e.values);
   if (wants_tables)
     e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables);
-  if (e.values == NULL || (wants_tables && e.tables == NULL)) {
+  if (e.values == NULL || (wants_tables && e.tables == NULL) || !emit_tiles_init (&e)) {
     free (e.tables);
     free (e.values);
     return no_memory (name, error);
@@ -259,6 +266,7 @@ cpu_llvm_emit (const Llvm *llvm,
     emit_grid_global (&e, name);
   }
   llvm->DisposeBuilder (e.builder);
+  free (e.tiles.of);
   free (e.tables);
   free (e.values);
   if (e.lacks_memory)

@@ -98,7 +98,8 @@ static bool
 describe_load (const Prefetch *self, const TinyInstr *instr, uint32_t loop, Load *out)
 {
   const Emitter *e = self->e;
-  if (instr->op != TINY_INSTR_LOAD || instr->n_sources != 2 || instr->lanes == 1)
+  if (instr->op != TINY_INSTR_LOAD || instr->n_sources != 2 || instr->lanes == 1
+      || instr->lanes > CPU_MAX_LANES)
     return false;
   const TinyInstr *buffer = emit_source_instr (e, instr, 0);
   Index index = self->indices[emit_source_instr (e, instr, 1) - e->linear->instrs];

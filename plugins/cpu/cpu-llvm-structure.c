@@ -269,7 +269,7 @@ emit_split_index (const Emitter *e, const TinyInstr *index, int64_t *out_added)
 /* The address of an element. A constant that is added to the index goes last: the accesses of an
  * unrolled loop then share what comes before it and differ in what an instruction can hold, which
  * LLVM would else find out by looking at the bits of every sum. */
-static LlvmRef
+LlvmRef
 emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
 {
   const Llvm *llvm = e->llvm;

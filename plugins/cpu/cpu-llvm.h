@@ -81,6 +81,14 @@ typedef struct {
   unsigned n_ops;  /* that lead from the index to the value */
 } EmitTable;
 
+/* The tiles of a program with matrix units. */
+enum { CPU_N_TILES = 8 };
+typedef struct {
+  uint8_t *of;                 /* each fragment's; NULL: the program has none */
+  uint32_t until[CPU_N_TILES]; /* the instruction up to which each is taken, and 1 */
+  LlvmRef place;               /* of a tile, in memory */
+} EmitTiles;
+
 typedef struct {
   const Llvm *llvm;
   LlvmRef context, module, builder, function;
@@ -93,6 +101,7 @@ typedef struct {
   LlvmRef axes[3];   /* the grid point, i64 */
   EmitBlock blocks[EMIT_MAX_DEPTH];
   unsigned depth;
+  EmitTiles tiles;
   EmitAhead ahead[32]; /* of the innermost loop */
   unsigned n_ahead;
   bool lacks_memory; /* for what makes a program faster, which is no program to keep */
@@ -168,6 +177,19 @@ bool emit_prefetches (Emitter *e);
 
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);
+
+/* Where element @index of @buffer is. */
+LlvmRef emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index);
+
+/* cpu-llvm-unit.c: matrix units and their fragments, in tiles. */
+/* True if @instr is a unit, or moves what only a unit takes. */
+bool emit_is_fragment (const Emitter *e, const TinyInstr *instr);
+LlvmRef emit_fragment (Emitter *e, const TinyInstr *instr);
+/* False: no memory. */
+bool emit_tiles_init (Emitter *e);
+/* In the function's first block, and where it returns. */
+void emit_tiles_begin (Emitter *e);
+void emit_tiles_end (Emitter *e);
 
 /* cpu-llvm-ops.c: instructions that compute; NULL for the others. */
 extern const EmitFunc emit_ops[TINY_N_INSTRS];

@@ -28,8 +28,8 @@ fini (void)
 static const TinyRenderer renderers[] = {
   { .struct_size = sizeof (TinyRenderer),
     .name = "LLVM",
-    .code_version = "5",
-    .target = cpu_target,
+    .code_version = "6",
+    .target = cpu_llvm_target,
     .compile = cpu_llvm_compile,
     .disassemble = cpu_llvm_disassemble,
     .claim = cpu_lapack_claim,

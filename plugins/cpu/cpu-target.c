@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -33,12 +34,13 @@ enum {
   CPU_N_WORDS
 };
 /* Bits of the XCR0 register that must be set. */
-enum { CPU_STATE_NONE = 0, CPU_STATE_YMM = 0x6, CPU_STATE_ZMM = 0xe6 };
+enum { CPU_STATE_NONE = 0, CPU_STATE_YMM = 0x6, CPU_STATE_ZMM = 0xe6, CPU_STATE_TMM = 0x600e6 };
 
 typedef struct {
   CpuArchKind arch;
   const char *name, *llvm;
-  uint8_t word, bit, state;
+  uint8_t word, bit;
+  uint32_t state;
   uint64_t implies;
 } CpuFeature;
 
@@ -99,6 +101,18 @@ read_words (CpuArchKind *out_kind, uint32_t words[CPU_N_WORDS], uint64_t *out_st
 #endif
 }
 
+/* Tiles are a process's for the asking (Linux 5.16 and later): their state takes 8 KiB of each thread's that uses them. */
+static bool
+may_use_tiles (void)
+{
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  return syscall (SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+
 bool
 cpu_arch_host (CpuArch *out)
 {
@@ -114,6 +128,9 @@ cpu_arch_host (CpuArch *out)
         && (out->features & feature->implies) == feature->implies)
       out->features |= UINT64_C (1) << i;
   }
+  const uint64_t tiles = CPU_BIT (AMXBF16) | CPU_BIT (AMXINT8);
+  if ((out->features & tiles) != 0 && !may_use_tiles ())
+    out->features &= ~tiles;
   return true;
 }
 

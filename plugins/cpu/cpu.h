@@ -68,6 +68,10 @@ unsigned cpu_arch_vector_bits (const CpuArch *arch);
 uint64_t cpu_cache_bytes (int level);
 TinyStatus cpu_target (const char *arch, TinyTarget *out, TinyPluginError *error);
 
+/* ---- cpu-llvm-unit.c: matrix units ---- */
+/* As cpu_target(), with the units that LLVM's code uses. */
+TinyStatus cpu_llvm_target (const char *arch, TinyTarget *out, TinyPluginError *error);
+
 /* ---- cpu-llvm.c, cpu-clang.c: the renderers ---- */
 TinyStatus cpu_llvm_compile (const TinyCompileArgs *args,
                              void **out_data,

@@ -14,6 +14,7 @@ extern const ConfGroup conf_group_limits;
 extern const ConfGroup conf_group_order;
 extern const ConfGroup conf_group_points;
 extern const ConfGroup conf_group_exec;
+extern const ConfGroup conf_group_units;
 extern const ConfGroup conf_group_numerics;
 extern const ConfGroup conf_group_tensors;
 extern const ConfGroup conf_group_kernels;
@@ -39,6 +40,7 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_order,
   &conf_group_points,
   &conf_group_exec,
+  &conf_group_units,
   &conf_group_faults,
   &conf_group_replay,
   &conf_group_numerics,

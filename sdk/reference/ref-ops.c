@@ -336,4 +336,5 @@ const OpRow ref_ops[TINY_N_INSTRS] = {
   [TINY_INSTR_BARRIER] = { "barrier", 'B', 0, 0, 0 },
   [TINY_INSTR_VECTOR] = { "vector", 'V', 1, MAX_LANES, ALL },
   [TINY_INSTR_EXTRACT] = { "extract", 'V', 1, 1, ALL },
+  [TINY_INSTR_UNIT] = { "unit", 'U', 3, 3, NUMBERS },
 };

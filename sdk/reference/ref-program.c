@@ -178,6 +178,44 @@ check_value (const TinyPluginProgram *self, const TinyInstr *instr)
   }
 }
 
+/* Fragments of the unit, and work-items that all hold one. */
+static const char *
+check_unit (const TinyPluginProgram *self, const TinyInstr *instr)
+{
+  const TinyUnit *unit = ref_find_unit (instr->arg);
+  if (unit == NULL)
+    return "is no matrix unit";
+  const struct {
+    unsigned dtype, lanes;
+  } wanted[] = { { unit->a_dtype, tiny_count_in_unit (unit, unit->a) },
+                 { unit->b_dtype, tiny_count_in_unit (unit, unit->b) },
+                 { unit->c_dtype, tiny_count_in_unit (unit, unit->c) } };
+  for (unsigned i = 0; i < 3; i++) {
+    const TinyInstr *source = ref_source (self, instr, i);
+    if (!is_value (source) || source->dtype != wanted[i].dtype
+        || source->lanes != wanted[i].lanes)
+      return "has a source that is no fragment of its";
+  }
+  if (instr->dtype != wanted[2].dtype || instr->lanes != wanted[2].lanes)
+    return "gives what is no fragment of its";
+  return self->group[0] % (1u << unit->n_thread_bits) == 0
+             ? NULL
+             : "wants more work-items along axis 0 of the group";
+}
+
+/* Beyond MAX_LANES there are only fragments, and those are carried, not computed with. */
+static bool
+may_be_wide (const TinyPluginProgram *self, const TinyInstr *instr)
+{
+  const unsigned ungated = instr->op == TINY_INSTR_STORE ? 3 : 2;
+  const bool moves = ref_ops[instr->op].form == 'U' || instr->op == TINY_INSTR_CONST
+                     || instr->op == TINY_INSTR_REGISTER
+                     || (ref_ops[instr->op].form == 'M' && instr->n_sources <= ungated);
+  const TinyInstr *value
+      = instr->op == TINY_INSTR_STORE ? ref_source (self, instr, instr->n_sources - 1u) : instr;
+  return moves && ref_is_fragment (value->dtype, instr->lanes);
+}
+
 /* @open is the innermost open RANGE or IF, plus 1. */
 static const char *
 check_block (TinyPluginProgram *self, uint32_t i, uint32_t *open)
@@ -242,13 +280,13 @@ check_instr (TinyPluginProgram *self, uint32_t i, uint32_t *open)
     return "has reserved fields that are not zero";
   if (instr->dtype > TINY_DTYPE_F64)
     return "has an unknown dtype";
-  if (instr->lanes < 1 || instr->lanes > MAX_LANES)
-    return "has no lanes or too many";
   if (instr->n_sources < row->least || instr->n_sources > row->most)
     return "has a wrong number of sources";
   const char *wrong = check_sources (self, i, *open);
   if (wrong != NULL)
     return wrong;
+  if (instr->lanes < 1 || (instr->lanes > MAX_LANES && !may_be_wide (self, instr)))
+    return "has no lanes or too many";
   self->scope[i] = *open;
   switch (row->form) {
   case 'E':
@@ -257,6 +295,8 @@ check_instr (TinyPluginProgram *self, uint32_t i, uint32_t *open)
     return check_access (self, instr);
   case 'V':
     return check_value (self, instr);
+  case 'U':
+    return check_unit (self, instr);
   default:
     return check_block (self, i, open);
   }

@@ -315,7 +315,42 @@ run_block (const TinyPluginProgram *program, const Item *item, const TinyInstr *
   return goes_on ? first : after;
 }
 
-/* Runs @item up to its next BARRIER or its end. */
+/* A unit's work-items, from @items on, each at the instruction. */
+static TinyStatus
+run_unit (const Group *group, Item *items, const TinyInstr *instr, TinyPluginError *error)
+{
+  const TinyPluginProgram *program = group->program;
+  const uint64_t *const fragments[]
+      = { operand (program, items, instr, 0), operand (program, items, instr, 1),
+          operand (program, items, instr, 2) };
+  return ref_multiply (ref_find_unit (instr->arg), fragments, program->n_slots,
+                       &items->values[program->slots[items->next]])
+             ? TINY_STATUS_OK
+             : tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory for a product",
+                          program->name);
+}
+
+/* True if @instr is for several work-items together. */
+static bool
+is_shared (const TinyInstr *instr)
+{
+  return instr->op == TINY_INSTR_UNIT && ref_find_unit (instr->arg)->n_thread_bits > 0;
+}
+
+/* The instruction that all items of the group have come to, set after set; they go on behind it. */
+static TinyStatus
+run_shared (const Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
+{
+  const TinyInstr *instr = &group->program->instrs[items[0].next];
+  const uint32_t n_together = 1u << ref_find_unit (instr->arg)->n_thread_bits;
+  for (uint32_t i = 0; i < n_items; i += n_together)
+    TINY_TRY (run_unit (group, &items[i], instr, error));
+  for (uint32_t i = 0; i < n_items; i++)
+    items[i].next++;
+  return TINY_STATUS_OK;
+}
+
+/* Runs @item up to its next BARRIER, to what it does with others, or its end. */
 static TinyStatus
 run_item (const Group *group, Item *item, TinyPluginError *error)
 {
@@ -334,6 +369,11 @@ run_item (const Group *group, Item *item, TinyPluginError *error)
     case 'V':
       if (instr->op != TINY_INSTR_LOCAL)
         run_value (group, item, instr, result);
+      break;
+    case 'U':
+      if (is_shared (instr))
+        return TINY_STATUS_OK;
+      status = run_unit (group, item, instr, error);
       break;
     default:
       if (instr->op == TINY_INSTR_BARRIER) {
@@ -359,8 +399,8 @@ run_group (Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
   for (uint32_t i = 0; i < n_items; i++)
     items[i].next = 0;
   group->first_phase = group->phase + 1;
+  group->phase++;
   do {
-    group->phase++;
     for (uint32_t i = 0; i < n_items; i++) {
       TinyStatus status = run_item (group, &items[i], error);
       if (status != TINY_STATUS_OK)
@@ -373,6 +413,10 @@ run_group (Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
             program->name, i, group->grid[0], group->grid[1], group->grid[2], items[i].next,
             items[0].next);
     }
+    if (items[0].next < program->n_instrs && is_shared (&program->instrs[items[0].next]))
+      TINY_TRY (run_shared (group, items, n_items, error));
+    else
+      group->phase++;
   } while (items[0].next < program->n_instrs);
   return TINY_STATUS_OK;
 }

@@ -126,6 +126,13 @@ set_least (TinyTarget *target, uint32_t number)
     target->ops[dtype] &= least;
 }
 
+/* After "groups": those of several work-items, too. */
+static void
+set_units (TinyTarget *target, uint32_t number)
+{
+  ref_set_units (target);
+}
+
 /* The words, and the largest number that each takes; 0: it takes none. */
 static const struct {
   const char *name;
@@ -143,6 +150,7 @@ static const struct {
   { "words", set_words, 0 },               /* dtypes of 32 bits only */
   { "c", set_c, 0 },                       /* dtypes of C only: no floats below 32 bits */
   { "f16", set_f16, 0 },                   /* after "words": that one too */
+  { "units", set_units, 0 },               /* matrix units */
   { "least", set_least, 0 },               /* the ops that every target has */
 };
 
@@ -172,7 +180,7 @@ apply_word (TinyTarget *target, const char *word, size_t length, TinyPluginError
   return tiny_fail (
       error, TINY_STATUS_INVALID,
       "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
-      "grid=N, lanes=N, params=N, words, c, f16 and least, with commas between them",
+      "grid=N, lanes=N, params=N, words, c, f16, units and least, with commas between them",
       (int) length, word);
 }
 
@@ -214,8 +222,13 @@ check_instr (const TinyTarget *target, const TinyLinear *linear, const TinyInstr
     known |= BOOLS | TINY_DTYPE_BIT (TINY_DTYPE_VOID);
   if ((known & dtype) == 0)
     return "is of a dtype that the target does not have";
-  if (instr->lanes > target->max_lanes)
+  const bool has_units = target->units[0].a_dtype != TINY_DTYPE_VOID;
+  if (instr->lanes > target->max_lanes && !has_units)
     return "has more lanes than the target";
+  if (form == 'U'
+      && (instr->arg < 0 || instr->arg >= TINY_MAX_UNITS
+          || target->units[instr->arg].a_dtype == TINY_DTYPE_VOID))
+    return "is a matrix unit that the target does not have";
   if (form != 'E' || instr->n_sources == 0)
     return NULL;
   uint32_t at = instr->sources + (instr->op == TINY_INSTR_WHERE);

@@ -14,7 +14,7 @@ enum { MAX_LANES = 64, MAX_GROUP = 1024, MAX_PARAMS = 1024, MAX_INSTRS = 1 << 22
 /* ---- ref-ops.c: numbers and what each op does with them ---- */
 typedef struct {
   const char *name;
-  char form; /* E elementwise, B block structure, V value, M memory access */
+  char form; /* E elementwise, B block structure, V value, M memory access, U matrix unit */
   uint8_t least, most;
   uint32_t dtypes; /* of the operands; of form V: of the result */
 } OpRow;
@@ -46,6 +46,19 @@ TinyStatus ref_target (const char *arch, TinyTarget *out, TinyPluginError *error
 /* Refuses a program, which was found whole, that uses what @arch does not have. */
 TinyStatus
 ref_check_target (const char *arch, const TinyLinear *linear, TinyPluginError *error);
+
+/* ---- ref-units.c: matrix units ---- */
+/* Adds the rows that as many work-items as @target has can compute. */
+void ref_set_units (TinyTarget *target);
+/* NULL: there is no such row. */
+const TinyUnit *ref_find_unit (int64_t number);
+/* True if a fragment has as many lanes, which may be more than MAX_LANES. */
+bool ref_is_fragment (unsigned dtype, unsigned lanes);
+/* c + a b. A work-item's fragments lie @stride after the one's before, and so do those of @result. False: no memory. */
+bool ref_multiply (const TinyUnit *unit,
+                   const uint64_t *const fragments[3],
+                   uint64_t stride,
+                   uint64_t *result);
 
 /* ---- ref-program.c: a checked program ---- */
 struct TinyPluginProgram {

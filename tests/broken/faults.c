@@ -40,6 +40,7 @@ static FAULT_TABLE (faults_none);
   X (structure)                                                                                \
   X (lanes)                                                                                    \
   X (vectors)                                                                                  \
+  X (units)                                                                                    \
   X (memory)                                                                                   \
   X (import)                                                                                   \
   X (copies)                                                                                   \

@@ -405,6 +405,7 @@ main (int argc, char **argv)
   if (has_kernels && strcmp (section, "device") != 0) {
     probe_arithmetic (&self);
     probe_lanes (&self);
+    probe_units (&self);
   }
   if (strcmp (section, "ops") != 0)
     probe_device (&self);

@@ -78,6 +78,7 @@ void probe_sync (Probe *self);
 void probe_arithmetic (Probe *self);
 void probe_structure (Probe *self);
 void probe_lanes (Probe *self);
+void probe_units (Probe *self);
 void probe_import (Probe *self);
 void probe_vendor (Probe *self);
 void probe_operations (Probe *self);

@@ -154,6 +154,7 @@ test_values (void)
     { AT (dtypes_compute), 1, "dtypes_compute" },
     { AT (ops[TINY_DTYPE_I32]), 1, "ops[6]" },
     { AT (ops[20]), 4, "ops[20]" },
+    { AT (units[0].a_dtype), TINY_DTYPE_F32, "units[0]:" },
   };
 #undef AT
   g_autoptr (GError) error = NULL;
