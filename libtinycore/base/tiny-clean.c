@@ -6,19 +6,36 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { WORST = 3, CUT = 1024 }; /* bytes for a byte that is no UTF-8; of a text without room */
+
+/* @to behind one letter; @at behind what it was in the text. */
+static char *
+add_letter (char *to, const char **at, const char *end)
+{
+  const gunichar letter = g_utf8_get_char_validated (*at, end - *at);
+  const gboolean is_valid = letter < (gunichar) -2;
+  const gboolean steers
+      = is_valid && letter != '\n' && letter != '\t'
+        && (g_unichar_iscntrl (letter) || g_unichar_type (letter) == G_UNICODE_FORMAT);
+  *at += is_valid ? g_unichar_to_utf8 (letter, NULL) : 1;
+  return to + g_unichar_to_utf8 (!is_valid ? 0xfffd : steers ? '?' : letter, to);
+}
+
 char *
 tiny_clean_text (const char *text, gsize size)
 {
-  if (text == NULL)
-    return g_strdup ("");
-  g_autofree char *valid = g_utf8_make_valid (text, (gssize) strnlen (text, size));
-  GString *out = g_string_sized_new (strlen (valid));
-  for (const char *c = valid; *c != 0; c = g_utf8_next_char (c)) {
-    gunichar letter = g_utf8_get_char (c);
-    gboolean steers = g_unichar_iscntrl (letter) || g_unichar_type (letter) == G_UNICODE_FORMAT;
-    g_string_append_unichar (out, steers && letter != '\n' && letter != '\t' ? '?' : letter);
+  gsize n = text != NULL ? strnlen (text, size) : 0;
+  char *out = n < G_MAXSSIZE / WORST ? g_try_malloc (WORST * n + 1) : NULL;
+  if (out == NULL) {
+    n = MIN (n, CUT);
+    out = g_malloc (WORST * n + 1);
   }
-  return g_string_free (out, FALSE);
+  char *to = out;
+  for (const char *at = text; n > 0 && at < text + n;)
+    to = add_letter (to, &at, text + n);
+  *to = 0;
+  char *exact = g_try_realloc (out, (gsize) (to - out) + 1);
+  return exact != NULL ? exact : out;
 }
 
 void

@@ -8,7 +8,8 @@
 G_BEGIN_DECLS
 
 /* The text up to its NUL, or of @size bytes where it has none: as UTF-8, what is none replaced, and control
- * characters but newline and tab, which could steer a terminal, as “?” (transfer full). NULL gives "". */
+ * characters but newline and tab, which could steer a terminal, as “?” (transfer full). NULL gives "". A text for which
+ * there is no memory is cut. */
 char *tiny_clean_text (const char *text, gsize size);
 /* From now on what g_printerr() writes is clean, whoever wrote it: a message quotes what others say. */
 void tiny_clean_printerr (void);

@@ -22,6 +22,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-fork.h"
+#include "base/tiny-memory.h"
 #include "base/tiny-timing.h"
 #include "device/tiny-program.h"
 #include "engine/tiny-debug.h"
@@ -52,7 +53,7 @@ typedef struct {
 
 struct TinyTrialHost {
   TinyDevice *device;
-  GByteArray *open; /* the payload of TRIAL_OPEN */
+  TinyVector open; /* the payload of TRIAL_OPEN */
   double timeout_ms;
   GArray *programs; /* Program, by number - 1 */
   TinyTrial *local; /* in this process; else NULL, and … */
@@ -249,21 +250,36 @@ ask_simply (TinyTrialHost *self, TrialRequest request, const void *payload, GErr
   return ask (self, request, payload, OTHER_SECONDS * 1000.0, &answer, NULL, error);
 }
 
+/* FALSE: there was no memory for all @n_bytes, or they are too many for a request. */
+static gboolean
+is_whole (const TinyVector *payload, gsize n_bytes, const char *what, GError **error)
+{
+  if (n_bytes > TRIAL_MAX_REQUEST) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "%s has %" G_GSIZE_FORMAT " bytes, more than the %d that can be tried", what,
+                 n_bytes, TRIAL_MAX_REQUEST);
+    return FALSE;
+  }
+  return !payload->is_short || tiny_memory_fail (n_bytes, what, error);
+}
+
 static gboolean
 send_program (TinyTrialHost *self, guint id, GError **error)
 {
   Program *program = &g_array_index (self->programs, Program, id - 1);
   if (program->helper == self->n_helpers)
     return TRUE;
-  g_autoptr (GByteArray) payload = g_byte_array_new ();
+  g_auto (TinyVector) payload = { NULL };
   gsize size;
   const guint8 *data = g_bytes_get_data (program->code.binary, &size);
-  g_byte_array_append (payload, (const guint8 *) &program->code.head,
-                       sizeof program->code.head);
-  g_byte_array_append (payload, data, (guint) size);
-  if (!ask_simply (self,
-                   (TrialRequest){ .verb = TRIAL_ADD, .id = id, .n_payload = payload->len },
-                   payload->data, error))
+  tiny_vector_append (&payload, &program->code.head, sizeof program->code.head);
+  tiny_vector_append (&payload, data, size);
+  if (!is_whole (&payload, sizeof program->code.head + size, "search: the binary of a program",
+                 error)
+      || !ask_simply (
+          self,
+          (TrialRequest){ .verb = TRIAL_ADD, .id = id, .n_payload = (guint32) payload.n_bytes },
+          payload.data, error))
     return FALSE;
   program->helper = self->n_helpers;
   return TRUE;
@@ -291,8 +307,9 @@ open_there (TinyTrialHost *self, GError **error)
   TrialAnswer answer;
   g_autofree char *arch = NULL;
   self->n_helpers++;
-  if (!ask (self, (TrialRequest){ .verb = TRIAL_OPEN, .n_payload = self->open->len },
-            self->open->data, OTHER_SECONDS * 1000.0, &answer, &arch, error))
+  if (!ask (self,
+            (TrialRequest){ .verb = TRIAL_OPEN, .n_payload = (guint32) self->open.n_bytes },
+            self->open.data, OTHER_SECONDS * 1000.0, &answer, &arch, error))
     return FALSE;
   if (g_strcmp0 (arch, tiny_device_get_arch (self->device)) == 0)
     return TRUE;
@@ -337,20 +354,22 @@ program_clear (gpointer data)
   tiny_code_clear (&self->code);
 }
 
-static void
-make_open (TinyTrialHost *self, TinyNode *kernel, const TinyParam *params, guint n_params)
+static gboolean
+make_open (TinyTrialHost *self,
+           TinyNode *kernel,
+           const TinyParam *params,
+           guint n_params,
+           GError **error)
 {
   const char *name = tiny_device_get_name (self->device);
   const TrialOpen head = { n_params, (guint32) strlen (name) + 1 };
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
   g_autofree char *text = tiny_graph_print (graph, tiny_graph_import (graph, kernel));
-  self->open = g_byte_array_new ();
-  g_byte_array_append (self->open, (const guint8 *) &head, sizeof head);
-  if (n_params > 0)
-    g_byte_array_append (self->open, (const guint8 *) params,
-                         (guint) (n_params * sizeof *params));
-  g_byte_array_append (self->open, (const guint8 *) name, head.n_name);
-  g_byte_array_append (self->open, (const guint8 *) text, (guint) strlen (text) + 1);
+  tiny_vector_append (&self->open, &head, sizeof head);
+  tiny_vector_append (&self->open, params, n_params * sizeof *params);
+  tiny_vector_append (&self->open, name, head.n_name);
+  tiny_vector_append (&self->open, text, strlen (text) + 1);
+  return is_whole (&self->open, strlen (text), "search: a kernel's text", error);
 }
 
 /* A process that has the kernel; what was idle may have ended since. */
@@ -387,7 +406,8 @@ tiny_trial_host_new (TinyDevice *device,
   self->timeout_ms = timeout_ms;
   self->programs = g_array_new (FALSE, TRUE, sizeof (Program));
   g_array_set_clear_func (self->programs, program_clear);
-  make_open (self, kernel, params, n_params);
+  if (!make_open (self, kernel, params, n_params, error))
+    return NULL;
   if (!start_there (self)) {
     self->local = tiny_trial_new (device, kernel, params, n_params, error);
     if (self->local == NULL)
@@ -405,7 +425,7 @@ tiny_trial_host_free (TinyTrialHost *self)
   g_clear_pointer (&self->local, tiny_trial_free);
   if (self->helper != NULL)
     give_idle (self->helper);
-  g_byte_array_unref (self->open);
+  tiny_vector_clear (&self->open);
   g_free (self);
 }
 

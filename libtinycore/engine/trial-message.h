@@ -6,6 +6,8 @@
 
 #include <glib.h>
 
+enum { TRIAL_MAX_REQUEST = 1 << 30 }; /* bytes of a payload */
+
 typedef enum {
   TRIAL_OPEN, /* payload: TrialOpen, TinyParam × n_params, texts; answer: the target's arch */
   TRIAL_ADD,  /* payload: TinyCodeHead, binary */

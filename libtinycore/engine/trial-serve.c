@@ -8,12 +8,11 @@
 
 #include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
+#include "base/tiny-memory.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-trial-host.h"
 #include "engine/trial-message.h"
 #include "ir/tiny-text.h"
-
-enum { MAX_PAYLOAD = 1 << 30 };
 
 typedef struct {
   TinyProgram *program;
@@ -58,11 +57,12 @@ open_trial (Server *self, const guint8 *payload, GError **error)
 }
 
 static gboolean
-add_program (Server *self, guint id, const guint8 *payload, gsize n, GError **error)
+add_program (Server *self, guint id, GBytes *payload, GError **error)
 {
   TinyCodeHead head;
-  memcpy (&head, payload, sizeof head);
-  g_autoptr (GBytes) binary = g_bytes_new (payload + sizeof head, n - sizeof head);
+  memcpy (&head, g_bytes_get_data (payload, NULL), sizeof head);
+  g_autoptr (GBytes) binary
+      = g_bytes_new_from_bytes (payload, sizeof head, g_bytes_get_size (payload) - sizeof head);
   Program added = { tiny_program_new (self->device, head.name, binary, head.n_params,
                                       head.n_variables, head.group, error),
                     { head.grid[0], head.grid[1], head.grid[2] } };
@@ -97,19 +97,21 @@ run_program (Server *self, const TrialRequest *request, guint64 *out_ns, GError 
 static gboolean
 obey (Server *self,
       const TrialRequest *request,
-      const guint8 *payload,
+      GBytes *payload,
       guint64 *out_ns,
       char **out_text,
       GError **error)
 {
+  if (payload == NULL)
+    return tiny_memory_fail (request->n_payload, "search: a request", error);
   switch ((TrialVerb) request->verb) {
   case TRIAL_OPEN:
-    if (!open_trial (self, payload, error))
+    if (!open_trial (self, g_bytes_get_data (payload, NULL), error))
       return FALSE;
     *out_text = g_strdup (tiny_device_get_arch (self->device));
     return TRUE;
   case TRIAL_ADD:
-    return add_program (self, request->id, payload, request->n_payload, error);
+    return add_program (self, request->id, payload, error);
   case TRIAL_RUN:
   case TRIAL_RUN_WARM:
   case TRIAL_TIME:
@@ -124,8 +126,9 @@ obey (Server *self,
   return FALSE;
 }
 
+/* @payload: (nullable): there was no memory for it. */
 static gboolean
-answer (Server *self, const TrialRequest *request, const guint8 *payload)
+answer (Server *self, const TrialRequest *request, GBytes *payload)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *text = NULL;
@@ -142,19 +145,35 @@ answer (Server *self, const TrialRequest *request, const guint8 *payload)
          && tiny_write_all (self->socket, said, head.n_payload);
 }
 
+static gboolean
+skip (int socket, gsize n)
+{
+  guint8 part[4096];
+  gboolean good = TRUE;
+  for (; n > 0 && good; n -= MIN (n, sizeof part))
+    good = tiny_read_all (socket, part, MIN (n, sizeof part));
+  return good;
+}
+
+static gboolean
+serve (Server *self, const TrialRequest *request)
+{
+  const gsize n = request->n_payload;
+  guint8 *memory = g_try_malloc (n + 1);
+  g_autoptr (GBytes) payload = memory != NULL ? g_bytes_new_take (memory, n) : NULL;
+  return (memory != NULL ? tiny_read_all (self->socket, memory, n) : skip (self->socket, n))
+         && answer (self, request, payload);
+}
+
 void
 tiny_trial_serve (int socket)
 {
   Server self = { .socket = socket, .programs = g_array_new (FALSE, TRUE, sizeof (Program)) };
   g_array_set_clear_func (self.programs, program_clear);
   TrialRequest request;
-  gboolean good = TRUE;
-  while (good && tiny_read_all (socket, &request, sizeof request)
-         && request.n_payload <= MAX_PAYLOAD) {
-    g_autofree guint8 *payload = g_try_malloc ((gsize) request.n_payload + 1);
-    good = payload != NULL && tiny_read_all (socket, payload, request.n_payload)
-           && answer (&self, &request, payload);
-  }
+  while (tiny_read_all (socket, &request, sizeof request)
+         && request.n_payload <= TRIAL_MAX_REQUEST && serve (&self, &request))
+    ;
   forget (&self);
   g_array_unref (self.programs);
 }

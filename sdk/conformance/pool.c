@@ -51,7 +51,8 @@ conf_result_new (const char *name, const char *outcome, const char *message)
 JsonObject *
 conf_result_new_ended (const char *name, const ConfWorker *worker)
 {
-  static const char *const outcomes[] = { "ended", "crashed", "ended", "hung", "crashed" };
+  static const char *const outcomes[]
+      = { "ended", "crashed", "ended", "hung", "crashed", "ended" };
   g_autofree char *message = conf_worker_explain (worker);
   g_autofree char *said = conf_worker_quote (worker);
   JsonObject *out = conf_result_new (name, outcomes[worker->end], message);

@@ -59,7 +59,6 @@ conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **err
                     : errno;
   self->socket = sockets[0];
   self->said = said[0];
-  self->received = g_string_new (NULL);
   self->said_text = g_string_new (NULL);
   for (guint i = 0; i < 2; i++) {
     int other = i == 0 ? sockets[1] : said[1];
@@ -120,12 +119,21 @@ conf_worker_stop (ConfWorker *self)
   reap (self, CONF_END_TIME);
 }
 
+static void
+refuse (ConfWorker *self, GError *why)
+{
+  const gboolean is_short = g_error_matches (why, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY);
+  reap (self, is_short ? CONF_END_MEMORY : CONF_END_WORDS);
+  if (self->wrong == NULL)
+    self->wrong = why;
+  else
+    g_error_free (why);
+}
+
 void
 conf_worker_refuse (ConfWorker *self, const char *why)
 {
-  reap (self, CONF_END_WORDS);
-  if (self->end == CONF_END_WORDS && self->wrong == NULL)
-    self->wrong = g_error_new_literal (TINY_ERROR, TINY_ERROR_FORMAT, why);
+  refuse (self, g_error_new_literal (TINY_ERROR, TINY_ERROR_FORMAT, why));
 }
 
 void
@@ -138,7 +146,7 @@ conf_worker_free (ConfWorker *self)
     close (self->socket);
   if (self->said >= 0)
     close (self->said);
-  g_string_free (self->received, TRUE);
+  tiny_vector_clear (&self->received);
   g_string_free (self->said_text, TRUE);
   if (self->stack != NULL)
     g_string_free (self->stack, TRUE);
@@ -157,21 +165,41 @@ conf_worker_ask (ConfWorker *self, const char *request)
   return send (self->socket, line, (gsize) n, MSG_NOSIGNAL) == n;
 }
 
-/* Takes what is there; FALSE at the end. */
+/* FALSE: no more is wanted now. */
+typedef gboolean (*Add) (ConfWorker *self, const char *part, gsize n);
+
 static gboolean
-drain (int fd, GString *text)
+add_answer (ConfWorker *self, const char *part, gsize n)
+{
+  return tiny_vector_append (&self->received, part, n)
+         && self->received.n_bytes <= CONF_MAX_ANSWER;
+}
+
+static gboolean
+add_said (ConfWorker *self, const char *part, gsize n)
+{
+  g_string_append_len (self->said_text, part, (gssize) n);
+  if (self->said_text->len > MAX_SAID)
+    g_string_erase (self->said_text, 0, (gssize) (self->said_text->len - MAX_SAID));
+  return TRUE;
+}
+
+/* Takes what is there, of one that writes for ever a part; FALSE at the end. */
+static gboolean
+drain (ConfWorker *self, int fd, Add add)
 {
   char part[16384];
-  for (;;) {
+  for (gsize total = 0; total <= CONF_MAX_ANSWER;) {
     gssize n = read (fd, part, sizeof part);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
       return n < 0 && errno == EAGAIN;
-    g_string_append_len (text, part, n);
-    if (text->len > CONF_MAX_ANSWER)
+    if (!add (self, part, (gsize) n))
       return TRUE;
+    total += (gsize) n;
   }
+  return TRUE;
 }
 
 /* Another process may hold its socket open. */
@@ -183,21 +211,32 @@ is_alive (const ConfWorker *self)
          || info.si_pid == 0;
 }
 
+static void
+forget_taken (ConfWorker *self)
+{
+  TinyVector *received = &self->received;
+  received->n_bytes -= self->n_taken;
+  if (self->n_taken > 0)
+    memmove (received->data, received->data + self->n_taken, received->n_bytes);
+  self->n_taken = 0;
+}
+
 void
 conf_worker_read (ConfWorker *self)
 {
   if (self->end != CONF_END_NONE)
     return;
-  g_string_erase (self->received, 0, (gssize) self->n_taken);
-  self->n_taken = 0;
+  forget_taken (self);
   gboolean is_open = is_alive (self);
-  is_open = drain (self->socket, self->received) && is_open;
-  drain (self->said, self->said_text);
-  if (self->said_text->len > MAX_SAID)
-    g_string_erase (self->said_text, 0, (gssize) (self->said_text->len - MAX_SAID));
-  if (!is_open) {
+  is_open = drain (self, self->socket, add_answer) && is_open;
+  drain (self, self->said, add_said);
+  if (self->received.is_short) {
+    GError *error = NULL;
+    tiny_memory_fail (2 * self->received.n_bytes, "its answer", &error);
+    refuse (self, error);
+  } else if (!is_open) {
     see_end (self);
-    drain (self->said, self->said_text);
+    drain (self, self->said, add_said);
   }
 }
 
@@ -208,7 +247,7 @@ take_answer (ConfWorker *self, const char *line, gsize size)
   JsonNode *node = conf_answer_parse (line, size, &error);
   self->n_answer = size;
   if (node == NULL)
-    conf_worker_refuse (self, error->message);
+    refuse (self, g_steal_pointer (&error));
   return node;
 }
 
@@ -216,10 +255,11 @@ JsonNode *
 conf_worker_take (ConfWorker *self)
 {
   for (;;) {
-    const char *start = self->received->str + self->n_taken;
-    const char *end = memchr (start, '\n', self->received->len - self->n_taken);
+    const gsize left = self->received.n_bytes - self->n_taken;
+    const char *start = (const char *) self->received.data + self->n_taken;
+    const char *end = left > 0 ? memchr (start, '\n', left) : NULL;
     const gsize n = end != NULL ? (gsize) (end - start) : 0;
-    if (end == NULL && self->received->len - self->n_taken > CONF_MAX_ANSWER)
+    if (end == NULL && left > CONF_MAX_ANSWER)
       conf_worker_refuse (self, "an answer does not end");
     if (end == NULL || self->wrong != NULL)
       return NULL;
@@ -278,6 +318,10 @@ conf_worker_explain (const ConfWorker *self)
   else if (self->end == CONF_END_WORDS)
     g_string_printf (out, "sent what is no answer of a worker, so its memory is damaged: %s",
                      self->wrong->message);
+  else if (self->end == CONF_END_MEMORY)
+    g_string_printf (
+        out, "was stopped because the suite ran out of memory: %s; run it again with more",
+        self->wrong->message);
   else
     g_string_printf (out, "hung: it was not done in time");
   g_autofree char *quoted = tiny_clean_text (last, MAX_QUOTED);

@@ -6,6 +6,8 @@
 #include <json-glib/json-glib.h>
 #include <sys/types.h>
 
+#include "base/tiny-memory.h"
+
 G_BEGIN_DECLS
 
 /* What every worker of a run is started with. */
@@ -31,17 +33,19 @@ typedef enum {
   CONF_END_EXIT,   /* something in it called exit() */
   CONF_END_TIME,   /* we killed it, it took too long */
   CONF_END_WORDS,  /* we killed it, it said what no worker says */
+  CONF_END_MEMORY, /* we killed it, we had no memory for what it said */
 } ConfEnd;
 
 typedef struct {
   pid_t pid;
-  int socket, said; /* our ends */
-  char *temporary;  /* its folder for temporary files, which goes with it */
-  GString *received, *said_text;
-  gsize n_taken;  /* bytes of @received that were taken */
-  gsize n_answer; /* bytes of the answer that was taken last */
-  GError *wrong;  /* what was wrong with its words, or NULL */
-  GString *stack; /* what it said of its end, or NULL */
+  int socket, said;    /* our ends */
+  char *temporary;     /* its folder for temporary files, which goes with it */
+  TinyVector received; /* answers */
+  GString *said_text;  /* the end of what it wrote to its standard streams */
+  gsize n_taken;       /* bytes of @received that were taken */
+  gsize n_answer;      /* bytes of the answer that was taken last */
+  GError *wrong;       /* what was wrong with its words, or NULL */
+  GString *stack;      /* what it said of its end, or NULL */
   ConfEnd end;
   int status; /* of waitpid(), or a signal that it announced */
 } ConfWorker;

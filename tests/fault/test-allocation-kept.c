@@ -3,15 +3,24 @@
  * test-allocation-kept.c: what other processes say, and files that the library or the conformance suite keeps, are read with an
  * error, or done without, where there is no memory for what they hold; they stay as they are. */
 #include <glib/gstdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "allocation-large.h"
 #include "answer.h"
+#include "folder.h"
+#include "worker.h"
+#include "base/tiny-clean.h"
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "device/tiny-buffer.h"
+#include "engine/tiny-plan.h"
+#include "engine/tiny-trial-host.h"
+#include "engine/trial-message.h"
 #include "engine/tuned-file.h"
+#include "ir/tiny-text.h"
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-manifest-cache.h"
 #include "plugin/tiny-record.h"
@@ -321,7 +330,150 @@ test_recorder (void)
   g_assert_cmpuint (n, >=, 2);
 }
 
+/* ---- searches ---- */
+static const char kernel_text[]
+    = "// stage: kernel\n"
+      "%i = range.index{number=0, kind=loop}(4)\n"
+      "sink{name=\"k\"}(store(param.f32{slot=0, shape=[4]}, %i, 1.0))\n";
+
+typedef struct {
+  TinyDevice *device;
+  TinyNode *kernel;
+  TinyCode code;
+} Search;
+
+/* The helper is told of a program whose binary is long. */
+static gboolean
+add_program (gpointer data, GError **error)
+{
+  const Search *self = data;
+  const TinyParam params[] = { { .dtype = TINY_DTYPE_F32, .n_elements = 4 } };
+  guint id;
+  g_autoptr (TinyTrialHost) host
+      = tiny_trial_host_new (self->device, self->kernel, params, 1, 20000, error);
+  g_assert_true (host == NULL || tiny_trial_host_can_stop (host));
+  return host != NULL && tiny_trial_host_add (host, &self->code, &id, error);
+}
+
+static void
+test_search (void)
+{
+  static const guint8 binary[LONG];
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autoptr (GBytes) bytes = g_bytes_new_static (binary, LONG);
+  Search self = { .device = tiny_engine_get_device ("NULL:CPU", &error),
+                  .kernel = tiny_graph_parse (graph, kernel_text, &error),
+                  .code = { { .n_params = 1, .grid = { 1, 1, 1 }, .name = "k" }, bytes } };
+  g_assert_no_error (error);
+  refuse (add_program, &self, 1);
+}
+
+typedef struct {
+  int ends[2];
+  guint8 *payload; /* of TRIAL_OPEN */
+  gsize n_payload;
+} Asker;
+
+static gpointer
+serve (gpointer data)
+{
+  tiny_trial_serve (((Asker *) data)->ends[1]);
+  return NULL;
+}
+
+/* The helper reads a kernel whose text is long. */
+static gboolean
+open_kernel (gpointer data, GError **error)
+{
+  const Asker *self = data;
+  const TrialRequest request = { .verb = TRIAL_OPEN, .n_payload = (guint32) self->n_payload };
+  TrialAnswer answer;
+  static char text[4096];
+  g_assert_true (tiny_write_all (self->ends[0], &request, sizeof request)
+                 && tiny_write_all (self->ends[0], self->payload, self->n_payload)
+                 && tiny_read_all (self->ends[0], &answer, sizeof answer)
+                 && answer.n_payload <= sizeof text
+                 && tiny_read_all (self->ends[0], text, answer.n_payload));
+  if (answer.status == TRIAL_GOOD)
+    return TRUE;
+  g_set_error_literal (error, TINY_ERROR, (TinyError) answer.code, text);
+  return FALSE;
+}
+
+static void
+test_search_helper (void)
+{
+  static const char device[] = "NULL:CPU";
+  const TrialOpen head = { 1, sizeof device };
+  const TinyParam param = { .dtype = TINY_DTYPE_F32, .n_elements = 4 };
+  g_autofree char *x = long_text ();
+  g_autofree char *text = g_strdup_printf ("// %s\n%s", x, kernel_text);
+  g_autoptr (GByteArray) payload = g_byte_array_new ();
+  g_byte_array_append (payload, (const guint8 *) &head, sizeof head);
+  g_byte_array_append (payload, (const guint8 *) &param, sizeof param);
+  g_byte_array_append (payload, (const guint8 *) device, sizeof device);
+  g_byte_array_append (payload, (const guint8 *) text, (guint) strlen (text) + 1);
+  Asker self = { .payload = payload->data, .n_payload = payload->len };
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM, 0, self.ends), ==, 0);
+  GThread *thread = g_thread_new ("trials", serve, &self);
+  refuse (open_kernel, &self, 1);
+  close (self.ends[0]);
+  g_thread_join (thread);
+  close (self.ends[1]);
+}
+
+/* A program's last words are shown by what could not be had of them. */
+static gboolean
+clean (gpointer text, GError **error)
+{
+  g_autofree char *out = tiny_clean_text (text, LONG);
+  return strlen (out) == LONG || fail (error, "it is cut");
+}
+
+static void
+test_words (void)
+{
+  g_autofree char *x = long_text ();
+  refuse (clean, x, 1);
+}
+
 /* ---- the conformance suite ---- */
+static gboolean
+hear_worker (gpointer setup, GError **error)
+{
+  g_autoptr (ConfWorker) worker = conf_worker_new (setup, CONF_WORKER_OPEN, error);
+  g_assert_nonnull (worker);
+  g_autoptr (JsonNode) answer = conf_worker_wait (worker, 20 * G_USEC_PER_SEC);
+  if (answer != NULL)
+    return TRUE;
+  g_autofree char *why = conf_worker_explain (worker);
+  g_assert_nonnull (strstr (why, "the suite ran out of memory"));
+  return fail (error, why);
+}
+
+static void
+test_worker (void)
+{
+  g_autofree char *x = long_text ();
+  g_autofree char *answer
+      = g_strdup_printf ("{\"result\": {\"name\": \"a/b\", \"outcome\": \"failed\", \"us\": 1, "
+                         "\"messages\": [\"%s\"]}}\n",
+                         x);
+  g_autofree char *path = write_file ("answer", answer, strlen (answer));
+  g_autofree char *script = g_strdup_printf ("#!/bin/sh\ncat '%s' >&3\nsleep 60\n", path);
+  g_autofree char *program = write_file ("worker", script, strlen (script));
+  g_auto (GStrv) environment = g_get_environ ();
+  const ConfWorkerSetup setup = { .program = program,
+                                  .environment = environment,
+                                  .folder = folder,
+                                  .device = (char *) "",
+                                  .path = (char *) "",
+                                  .id = (char *) "" };
+  g_assert_cmpint (g_chmod (program, 0700), ==, 0);
+  refuse (hear_worker, (gpointer) &setup, 4);
+}
+
 static gboolean
 read_answer (gpointer text, GError **error)
 {
@@ -386,6 +538,10 @@ main (int argc, char **argv)
   g_test_add_func ("/fault/allocation/description", test_description);
   g_test_add_func ("/fault/allocation/devices", test_devices);
   g_test_add_func ("/fault/allocation/recorder", test_recorder);
+  g_test_add_func ("/fault/allocation/search", test_search);
+  g_test_add_func ("/fault/allocation/search-helper", test_search_helper);
+  g_test_add_func ("/fault/allocation/words", test_words);
+  g_test_add_func ("/fault/allocation/worker", test_worker);
   g_test_add_func ("/fault/allocation/answers", test_answers);
   g_test_add_func ("/fault/allocation/certificate", test_certificate);
   return g_test_run ();
