@@ -6,18 +6,21 @@
  * process adds what it writes, under the file's lock; who passes the limit counts anew and removes
  * the oldest. The account may be wrong (a process was killed before it wrote, or could not get the
  * lock, for which nobody waits): so all is counted anew every day, and where the account is missing
- * or makes no sense. A file that goes while another process reads it is read to its end. */
+ * or makes no sense. A time that is more than an hour ahead is from a clock that was wrong, and says
+ * nothing. A file that goes while another process reads it is read to its end. */
 #include "engine/tiny-cache-limit.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tiny-descriptor.h"
+#include "base/tiny-memory.h"
 
 enum { BLOCK = 4096, HOUR_S = 3600, DAY_S = 24 * HOUR_S, SUFFIX = 6 /* of mkstemp() */ };
 static const char account_name[] = "account";
@@ -35,12 +38,6 @@ typedef struct {
 } Entry;
 
 static GMutex lock; /* the file's lock is for processes */
-
-static void
-clear_entry (gpointer data)
-{
-  g_free (((Entry *) data)->name);
-}
 
 static int
 compare_entries (gconstpointer a, gconstpointer b)
@@ -64,29 +61,48 @@ is_temporary (const char *name)
   return dot != NULL && strlen (dot + 1) == SUFFIX;
 }
 
-/* Lists the entries of the folder. What a process that died was writing goes; what a process may be
- * writing now is its own. */
-static GArray *
-list_entries (DIR *folder, gint64 now_s)
+static gboolean
+is_ahead (gint64 time_s, gint64 now_s)
 {
-  GArray *entries = g_array_new (FALSE, FALSE, sizeof (Entry));
-  g_array_set_clear_func (entries, clear_entry);
+  return time_s > now_s && time_s - HOUR_S > now_s;
+}
+
+/* Adds an entry, and what it takes; where there is no memory for it, it stays in the folder. */
+static void
+add_entry (TinyVector *entries,
+           const char *name,
+           const struct stat *about,
+           gint64 now_s,
+           gint64 *total)
+{
+  Entry entry = { g_strdup (name), round_up (about->st_size), about->st_mtim.tv_sec,
+                  about->st_mtim.tv_nsec };
+  if (is_ahead (entry.used_s, now_s))
+    entry.used_s = entry.used_ns = 0;
+  *total += entry.n_bytes;
+  if (!tiny_vector_append (entries, &entry, sizeof entry))
+    g_free (entry.name);
+}
+
+/* Lists the entries of the folder; what they take. What a process that died was writing goes; what a
+ * process may be writing now is its own. */
+static gint64
+list_entries (DIR *folder, gint64 now_s, TinyVector *entries)
+{
+  gint64 total = 0;
   for (struct dirent *item; (item = readdir (folder)) != NULL;) {
     struct stat about;
     gboolean is_account = strcmp (item->d_name, account_name) == 0;
     if (is_account || fstatat (dirfd (folder), item->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0
         || !S_ISREG (about.st_mode))
       continue;
-    if (is_temporary (item->d_name)) {
-      if (now_s - about.st_mtim.tv_sec > HOUR_S)
-        unlinkat (dirfd (folder), item->d_name, 0);
-      continue;
-    }
-    Entry entry = { g_strdup (item->d_name), round_up (about.st_size), about.st_mtim.tv_sec,
-                    about.st_mtim.tv_nsec };
-    g_array_append_val (entries, entry);
+    const gint64 written_s = about.st_mtim.tv_sec;
+    if (!is_temporary (item->d_name))
+      add_entry (entries, item->d_name, &about, now_s, &total);
+    else if (now_s - written_s > HOUR_S || is_ahead (written_s, now_s))
+      unlinkat (dirfd (folder), item->d_name, 0);
   }
-  return entries;
+  return total;
 }
 
 /* Counts what is there and makes room where it is too much; what is left. */
@@ -94,19 +110,20 @@ static gint64
 count_and_trim (const char *path, gint64 limit, gint64 now_s)
 {
   DIR *folder = opendir (path);
+  g_auto (TinyVector) list = { NULL };
   if (folder == NULL)
     return 0;
-  g_autoptr (GArray) entries = list_entries (folder, now_s);
-  gint64 total = 0;
-  for (guint i = 0; i < entries->len; i++)
-    total += g_array_index (entries, Entry, i).n_bytes;
-  if (total > limit) {
-    g_array_sort (entries, compare_entries);
-    for (guint i = 0; i < entries->len && total > limit / 4 * 3; i++) {
-      const Entry *entry = &g_array_index (entries, Entry, i);
-      if (unlinkat (dirfd (folder), entry->name, 0) == 0 || errno == ENOENT)
-        total -= entry->n_bytes;
-    }
+  gint64 total = list_entries (folder, now_s, &list);
+  Entry *entries = (Entry *) list.data;
+  const gsize n = list.n_bytes / sizeof *entries;
+  const gboolean is_full = total > limit;
+  if (is_full)
+    qsort (entries, n, sizeof *entries, compare_entries);
+  for (gsize i = 0; i < n; i++) {
+    if (is_full && total > limit / 4 * 3
+        && (unlinkat (dirfd (folder), entries[i].name, 0) == 0 || errno == ENOENT))
+      total -= entries[i].n_bytes;
+    g_free (entries[i].name);
   }
   closedir (folder);
   return total;

@@ -171,11 +171,11 @@ wait_for_lock (GError **error)
   do {
     if (!tiny_interrupt_check (error))
       return FALSE;
-    clock_gettime (CLOCK_REALTIME, &until);
+    clock_gettime (CLOCK_MONOTONIC, &until); /* the other may be set back for hours */
     until.tv_nsec += WAIT_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-  } while (pthread_mutex_timedlock (&runtime.lock, &until) != 0);
+  } while (pthread_mutex_clocklock (&runtime.lock, CLOCK_MONOTONIC, &until) != 0);
   depth = 1;
   return TRUE;
 }

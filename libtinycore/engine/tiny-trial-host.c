@@ -24,6 +24,7 @@
 #include "base/tiny-fork.h"
 #include "base/tiny-memory.h"
 #include "base/tiny-timing.h"
+#include "base/tiny-version.h"
 #include "device/tiny-program.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
@@ -362,9 +363,10 @@ make_open (TinyTrialHost *self,
            GError **error)
 {
   const char *name = tiny_device_get_name (self->device);
-  const TrialOpen head = { n_params, (guint32) strlen (name) + 1 };
+  TrialOpen head = { .n_params = n_params, .n_name = (guint32) strlen (name) + 1 };
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
   g_autofree char *text = tiny_graph_print (graph, tiny_graph_import (graph, kernel));
+  g_strlcpy (head.version, tiny_get_version (), sizeof head.version);
   tiny_vector_append (&self->open, &head, sizeof head);
   tiny_vector_append (&self->open, params, n_params * sizeof *params);
   tiny_vector_append (&self->open, name, head.n_name);

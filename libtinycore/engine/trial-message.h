@@ -26,6 +26,7 @@ typedef struct {
 } TrialRequest;
 
 typedef struct {
+  char version[32];         /* of the program's core, first in each version's */
   guint32 n_params, n_name; /* of the device's name with its NUL; the kernel's text follows */
 } TrialOpen;
 

@@ -9,10 +9,12 @@
 #include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 #include "base/tiny-memory.h"
+#include "base/tiny-version.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-trial-host.h"
 #include "engine/trial-message.h"
 #include "ir/tiny-text.h"
+#include "plugin/tiny-helper.h"
 
 typedef struct {
   TinyProgram *program;
@@ -40,10 +42,16 @@ forget (Server *self)
 }
 
 static gboolean
-open_trial (Server *self, const guint8 *payload, GError **error)
+open_trial (Server *self, GBytes *payload, GError **error)
 {
-  const TrialOpen *head = (const TrialOpen *) payload;
-  const TinyParam *params = (const TinyParam *) (payload + sizeof *head);
+  gsize n;
+  const guint8 *data = g_bytes_get_data (payload, &n);
+  const TrialOpen *head = (const TrialOpen *) data;
+  if (n < sizeof *head || strcmp (head->version, tiny_get_version ()) != 0) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_PLUGIN, TINY_HELPER_OTHER_TEXT);
+    return FALSE;
+  }
+  const TinyParam *params = (const TinyParam *) (data + sizeof *head);
   const char *name = (const char *) (params + head->n_params);
   forget (self);
   self->device = tiny_engine_get_device (name, error);
@@ -106,7 +114,7 @@ obey (Server *self,
     return tiny_memory_fail (request->n_payload, "search: a request", error);
   switch ((TrialVerb) request->verb) {
   case TRIAL_OPEN:
-    if (!open_trial (self, g_bytes_get_data (payload, NULL), error))
+    if (!open_trial (self, payload, error))
       return FALSE;
     *out_text = g_strdup (tiny_device_get_arch (self->device));
     return TRUE;

@@ -13,6 +13,12 @@ G_BEGIN_DECLS
 #define TINY_HELPER_INSPECT     "inspect"
 #define TINY_HELPER_INSPECT_END "{\"part\":\"end\"}\n" /* its last line */
 
+/* Exit status of a helper that finds a program of another version at its other side, which it says itself where it can. */
+#define TINY_HELPER_OTHER 76
+#define TINY_HELPER_OTHER_TEXT                                                                 \
+  "the helper program (tiny-scan) is of another version than the library: it was replaced "    \
+  "after this program began, or TINY_SCAN_HELPER names it; start the program again"
+
 typedef struct {
   const char *module; /* its path */
   const char *what;   /* NULL: a scan */

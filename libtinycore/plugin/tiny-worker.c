@@ -21,7 +21,10 @@
 #include "base/tiny-error.h"
 #include "base/tiny-fork.h"
 #include "base/tiny-timing.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-scan.h"
+
+#define STARTING "starting" /* as the name of a function */
 
 enum {
   MAX_LANES = 32,
@@ -169,12 +172,15 @@ name_culprit (TinyWorker *self, const TinyWorkerLane *lane)
     if (other->head->is_crashed)
       lane = other;
   }
-  return lane->n_asked <= 1 ? "starting" : names[lane->verb];
+  return lane->n_asked <= 1 ? STARTING : names[lane->verb];
 }
 
 static char *
 describe_end (int status, const char *function)
 {
+  if (status != -1 && WIFEXITED (status) && WEXITSTATUS (status) == TINY_HELPER_OTHER
+      && g_str_equal (function, STARTING))
+    return g_strdup (TINY_HELPER_OTHER_TEXT);
   if (status != -1 && WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL)
     return g_strdup_printf ("its process was killed (signal 9) during %s", function);
   if (status != -1 && WIFSIGNALED (status))

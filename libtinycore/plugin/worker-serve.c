@@ -15,6 +15,7 @@
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-worker.h"
 #include "plugin/worker-describe.h"
 
@@ -383,7 +384,7 @@ add_lane (int memory, int socket)
   lane->received = -1;
   if (lane->head->magic != WORKER_MAGIC || lane->head->format != WORKER_FORMAT
       || strcmp (lane->head->version, TINY_VERSION) != 0)
-    return FALSE;
+    _exit (TINY_HELPER_OTHER); /* nothing of a plugin has run */
   lane->head->base = GPOINTER_TO_SIZE (mapped);
   pthread_attr_init (&how);
   pthread_attr_setdetachstate (&how, PTHREAD_CREATE_DETACHED);

@@ -3,7 +3,7 @@
  * lying-worker.c: the worker of worker-serve.c, but that the answers it gives are changed before the program sees them:
  * by chance, of the seed in TINY_TEST_LIE, from some answer on; or as the word there says. "drip": it never answers
  * again, and sends a byte now and then; "flood": as many as the socket takes, with descriptors; "deaf": it says that it
- * sleeps and takes no byte out of its socket. */
+ * sleeps and takes no byte out of its socket; "other": it is of another version. */
 #include "lying-worker.h"
 
 #include <fcntl.h>
@@ -15,7 +15,11 @@
 static void
 lie_and_raise (_Atomic guint32 *number, guint32 value, _Atomic guint32 *sleeps, int socket);
 static gssize receive_or_not (int socket, int *out_fd, int flags);
+static const char *get_own_version (void);
+static const char version[] = TINY_VERSION;
 
+#undef TINY_VERSION
+#define TINY_VERSION      get_own_version ()
 #define tiny_worker_serve lying_worker_serve
 #define worker_raise      lie_and_raise
 #define worker_receive    receive_or_not
@@ -30,6 +34,12 @@ get_lie (void)
 {
   const char *lie = getenv ("TINY_TEST_LIE");
   return lie != NULL ? lie : "0";
+}
+
+static const char *
+get_own_version (void)
+{
+  return strcmp (get_lie (), "other") == 0 ? "0.0.1" : version;
 }
 
 static gboolean

@@ -15,12 +15,14 @@
 #include "base/tiny-clean.h"
 #include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
+#include "base/tiny-version.h"
 #include "device/tiny-buffer.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-trial-host.h"
 #include "engine/trial-message.h"
 #include "engine/tuned-file.h"
 #include "ir/tiny-text.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-manifest-cache.h"
 #include "plugin/tiny-record.h"
@@ -405,11 +407,12 @@ static void
 test_search_helper (void)
 {
   static const char device[] = "NULL:CPU";
-  const TrialOpen head = { 1, sizeof device };
+  TrialOpen head = { .n_params = 1, .n_name = sizeof device };
   const TinyParam param = { .dtype = TINY_DTYPE_F32, .n_elements = 4 };
   g_autofree char *x = long_text ();
   g_autofree char *text = g_strdup_printf ("// %s\n%s", x, kernel_text);
   g_autoptr (GByteArray) payload = g_byte_array_new ();
+  g_strlcpy (head.version, tiny_get_version (), sizeof head.version);
   g_byte_array_append (payload, (const guint8 *) &head, sizeof head);
   g_byte_array_append (payload, (const guint8 *) &param, sizeof param);
   g_byte_array_append (payload, (const guint8 *) device, sizeof device);
@@ -418,6 +421,10 @@ test_search_helper (void)
   g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM, 0, self.ends), ==, 0);
   GThread *thread = g_thread_new ("trials", serve, &self);
   refuse (open_kernel, &self, 1);
+  g_autoptr (GError) error = NULL;
+  payload->data[0] = 'x'; /* the version's */
+  g_assert_false (open_kernel (&self, &error));
+  g_assert_cmpstr (error->message, ==, TINY_HELPER_OTHER_TEXT);
   close (self.ends[0]);
   g_thread_join (thread);
   close (self.ends[1]);

@@ -13,6 +13,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "lying-worker.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-worker.h"
 #include "process-state.h"
 #include "use-device.h"
@@ -103,6 +104,18 @@ test_chance (void)
   g_assert_cmpuint (count_children (NULL), ==, n_children);
 }
 
+/* One that was installed after the program began, for example. */
+static void
+test_other (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyRegistry) own = new_registry ("other");
+  tiny_env_set_int (TINY_ENV_ISOLATED_TIMEOUT, -1);
+  g_autoptr (TinyDevice) device = tiny_registry_open (own, "ISOLATED+CPU", &error);
+  g_assert_null (device);
+  g_assert_nonnull (strstr (error->message, TINY_HELPER_OTHER_TEXT));
+}
+
 /* Its socket is never empty, and it never answers. */
 static void
 test_streams (gconstpointer how)
@@ -168,6 +181,7 @@ main (int argc, char **argv)
       "\", \"class\": \"simulator\", \"probe\": {\"timeout_ms\": 10000}}",
       -1, NULL));
   g_test_add_func ("/fault/liar/honest", test_honest);
+  g_test_add_func ("/fault/liar/other", test_other);
   g_test_add_func ("/fault/liar/chance", test_chance);
   g_test_add_data_func ("/fault/liar/drip", "drip", test_streams);
   g_test_add_data_func ("/fault/liar/flood", "flood", test_streams);

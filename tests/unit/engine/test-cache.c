@@ -119,6 +119,32 @@ test_limit (void)
   g_assert_true (load (101));
 }
 
+/* Entries of a clock that was years ahead go first: they had stayed for ever, and each that was new went at once. Nor
+ * does what a process left half written then stay. */
+static void
+test_ahead (void)
+{
+  enum { YEARS = 10 * 365 * 24 * 3600 };
+  g_autofree char *half = g_build_filename (programs, "0123.ABCDEF", NULL);
+  empty_folder ();
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 0);
+  for (guint i = 0; i < 16; i++) {
+    store (i);
+    age_entry (i, -YEARS);
+  }
+  g_assert_true (g_file_set_contents (half, "x", 1, NULL));
+  age ("0123.ABCDEF", -YEARS);
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+  for (guint i = 100; i < 110; i++) {
+    store (i);
+    age_entry (i, 110 - i);
+    g_assert_true (load (i));
+  }
+  g_assert_false (g_file_test (half, G_FILE_TEST_EXISTS));
+  for (guint i = 100; i < 110; i++)
+    g_assert_true (load (i));
+}
+
 /* Sources that a compiler refused keep below their part of the limit, the newest among them. */
 static void
 test_failed (void)
@@ -266,6 +292,7 @@ main (int argc, char **argv)
   tiny_env_set_text (TINY_ENV_CACHE_DIR, folder);
   programs = g_build_filename (folder, "programs", NULL);
   g_test_add_func ("/engine/cache/limit", test_limit);
+  g_test_add_func ("/engine/cache/ahead", test_ahead);
   g_test_add_func ("/engine/cache/failed", test_failed);
   g_test_add_func ("/engine/cache/no-limit", test_no_limit);
   g_test_add_func ("/engine/cache/strangers", test_strangers);

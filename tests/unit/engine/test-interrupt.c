@@ -3,6 +3,9 @@
  * test-interrupt.c: a thread that computes stops when it is told to, with all tensors as they were. */
 #include <gio/gio.h>
 #include <math.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-timing.h"
@@ -344,6 +347,40 @@ test_waiting (void)
   assert_all (x, 1.0F / N);
 }
 
+/* The time of day, which somebody sets back at the first look at it. */
+static gint is_set_back, n_looks;
+
+int
+clock_gettime (clockid_t clock, struct timespec *out)
+{
+  const int status = (int) syscall (SYS_clock_gettime, clock, out);
+  if (clock == CLOCK_REALTIME && g_atomic_int_get (&is_set_back) != 0
+      && g_atomic_int_add (&n_looks, 1) == 0)
+    out->tv_sec += 3600;
+  return status;
+}
+
+/* A thread that waits is told to stop all the same. */
+static void
+test_set_back (void)
+{
+  Asked asked = { 0, 3 };
+  g_autoptr (GError) error = NULL;
+  Holder holder = { 0 };
+  GThread *thread = start_holder (&holder);
+  g_atomic_int_set (&is_set_back, 1);
+  tiny_set_interrupt_check (is_enough, &asked, NULL);
+  g_assert_false (tiny_runtime_lock_or_stop (&error));
+  tiny_set_interrupt_check (NULL, NULL, NULL);
+  g_atomic_int_set (&is_set_back, 0);
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INTERRUPTED);
+  g_mutex_lock (&holder.lock);
+  holder.is_told = TRUE;
+  g_cond_broadcast (&holder.cond);
+  g_mutex_unlock (&holder.lock);
+  g_thread_join (thread);
+}
+
 /* @data goes when another check is set. */
 static void
 count_up (gpointer data)
@@ -420,6 +457,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/interrupt/kernels", test_kernels);
   g_test_add_func ("/engine/interrupt/replay", test_replay);
   g_test_add_func ("/engine/interrupt/waiting", test_waiting);
+  g_test_add_func ("/engine/interrupt/set-back", test_set_back);
   g_test_add_func ("/engine/interrupt/destroy", test_destroy);
   g_test_add_func ("/engine/interrupt/nested", test_nested);
   return g_test_run ();
