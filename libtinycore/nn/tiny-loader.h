@@ -4,8 +4,9 @@
  *
  * An item has fields, such as an image and its label, each of one dtype and shape. They lie in arrays
  * (tiny_loader_add_array()) or come from a function (tiny_loader_set_function()). A thread may read ahead
- * (tiny_loader_set_prefetch()); the batches are the same with and without it. Call a loader from one thread at
- * a time. */
+ * (tiny_loader_set_prefetch()); the batches are the same with and without it. A loader serves one call at a time: one
+ * by another thread meanwhile, or by the function that reads items, is an error, or a critical message where there is
+ * no place for an error. */
 #pragma once
 
 #include "tensor/tiny-tensor.h"
@@ -118,7 +119,7 @@ TINY_API gboolean tiny_loader_add_field (
  * @user_data: what tiny_loader_set_function() was given
  * @error: return location
  *
- * Reads an item. With prefetching it is called on another thread, one item at a time.
+ * Reads an item. With prefetching it is called on another thread, one item at a time. It cannot use its loader.
  *
  * Returns: (transfer full) (nullable): the elements of all fields that are no arrays, one after the other
  *

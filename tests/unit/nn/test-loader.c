@@ -3,7 +3,9 @@
  * test-loader.c: batches of arrays and of what a function reads, with and without a thread that reads ahead;
  * errors reach who asks; epochs and loaders that end early. */
 #include <string.h>
+#include <sys/wait.h>
 #include <tiny.h>
+#include <unistd.h>
 
 #include "../default-device.h"
 
@@ -234,13 +236,213 @@ test_bad_sizes (void)
   g_assert_no_error (error);
 }
 
+/* ---- who uses it ---- */
+typedef struct {
+  TinyLoader *loader;
+  TinyLoader *dropped; /* the last reference, or NULL */
+  gint n_errors, n_destroyed;
+} Meddler;
+
+static gint n_criticals;
+
+static void
+count_critical (const char *domain, GLogLevelFlags level, const char *text, gpointer unused)
+{
+  g_assert_nonnull (strstr (text, "loader: it is used by "));
+  g_atomic_int_inc (&n_criticals);
+}
+
+/* A function that uses its loader while it is read. */
+static GBytes *
+meddle (guint64 index, gpointer user_data, GError **error)
+{
+  Meddler *self = user_data;
+  g_autoptr (GError) wrong = NULL, again = NULL;
+  guint8 byte = (guint8) index;
+  g_assert_null (tiny_loader_next_batch (self->loader, &wrong));
+  g_assert_error (wrong, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (wrong->message, "used by its own function"));
+  g_assert_false (tiny_loader_add_field (self->loader, TINY_DTYPE_F32, NULL, 0, &again));
+  g_assert_error (again, TINY_ERROR, TINY_ERROR_INVALID);
+  tiny_loader_set_function (self->loader, NULL, NULL, NULL);
+  tiny_loader_set_shuffle (self->loader, TRUE, 1);
+  tiny_loader_set_drop_last (self->loader, TRUE);
+  tiny_loader_set_prefetch (self->loader, 3);
+  tiny_loader_set_device (self->loader, "REF");
+  tiny_loader_start_epoch (self->loader, 1);
+  self->n_errors += 2;
+  return g_bytes_new (&byte, 1);
+}
+
+static void
+free_meddler (gpointer data)
+{
+  g_atomic_int_inc (&((Meddler *) data)->n_destroyed);
+}
+
+static TinyLoader *
+loader_new_of (TinyItemFunction function, Meddler *source, guint prefetch)
+{
+  g_autoptr (GError) error = NULL;
+  TinyLoader *self = source->loader = tiny_loader_new_empty (8, 2, &error);
+  tiny_loader_add_field (self, TINY_DTYPE_U8, NULL, 0, &error);
+  tiny_loader_set_function (self, function, source, free_meddler);
+  tiny_loader_set_prefetch (self, prefetch);
+  g_assert_no_error (error);
+  return self;
+}
+
+static void
+test_own_function (void)
+{
+  if (skips_without_device ())
+    return;
+  for (guint prefetch = 0; prefetch < 3; prefetch += 2) {
+    enum { CALLS = 6 };
+    Meddler source = { NULL };
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyLoader) loader = loader_new_of (meddle, &source, prefetch);
+    const guint handler
+        = g_log_set_handler ("tinycore", G_LOG_LEVEL_CRITICAL, count_critical, NULL);
+    n_criticals = 0;
+    for (guint at = 0; at < 4; at++) {
+      guint8 found[2];
+      g_autoptr (GPtrArray) tensors = tiny_loader_next_batch (loader, &error);
+      g_assert_no_error (error);
+      g_assert_true (tiny_tensor_copy_data (tensors->pdata[0], found, 2, &error));
+      g_assert_cmpuint (found[0], ==, 2 * at);
+      g_assert_cmpuint (found[1], ==, 2 * at + 1);
+    }
+    g_assert_null (tiny_loader_next_batch (loader, &error));
+    g_assert_no_error (error);
+    g_log_remove_handler ("tinycore", handler);
+    g_assert_cmpint (source.n_errors, ==, 8 * 2);
+    g_assert_cmpint (n_criticals, ==, 8 * CALLS);
+    g_assert_cmpint (source.n_destroyed, ==, 0);
+  }
+}
+
+/* What a garbage collector does that runs on the thread that reads ahead. */
+static GBytes *
+drop_last (guint64 index, gpointer user_data, GError **error)
+{
+  Meddler *self = user_data;
+  for (guint i = 0; index == 4 && g_atomic_pointer_get (&self->dropped) == NULL; i++) {
+    g_assert_cmpuint (i, <, 10000);
+    g_usleep (1000);
+  }
+  if (index == 4) {
+    g_object_unref (self->dropped);
+    g_atomic_pointer_set (&self->dropped, NULL);
+  }
+  return g_bytes_new ("x", 1);
+}
+
+static void
+test_last_reference (void)
+{
+  if (skips_without_device ())
+    return;
+  Meddler source = { NULL };
+  g_autoptr (GError) error = NULL;
+  TinyLoader *loader = loader_new_of (drop_last, &source, 4);
+  g_autoptr (GPtrArray) tensors = tiny_loader_next_batch (loader, &error);
+  g_assert_no_error (error);
+  g_atomic_pointer_set (&source.dropped, loader);
+  for (guint i = 0; g_atomic_int_get (&source.n_destroyed) == 0; i++) {
+    g_assert_cmpuint (i, <, 10000);
+    g_usleep (1000);
+  }
+  g_assert_null (source.dropped);
+}
+
+/* A child of the process has no thread that reads ahead: it starts its own where the parent is, and reads the same. */
+static void
+test_fork (void)
+{
+  if (skips_without_device ())
+    return;
+  enum { ITEMS = 40, FORKS = 8 };
+  for (guint k = 0; k < FORKS; k++) {
+    Source source = { .bad = G_MAXUINT64, .wait_us = k * 100 };
+    g_autoptr (TinyLoader) loader = loader_new (&source, ITEMS, 1, 2);
+    g_autoptr (GError) error = NULL;
+    for (guint at = 0; at < k; at++)
+      g_ptr_array_unref (tiny_loader_next_batch (loader, &error));
+    const pid_t child = fork ();
+    guint n = 0;
+    alarm (child == 0 ? 60 : 0);
+    for (GPtrArray *tensors; (tensors = tiny_loader_next_batch (loader, &error)) != NULL; n++)
+      g_ptr_array_unref (tensors);
+    g_assert_no_error (error);
+    g_assert_cmpuint (n, ==, ITEMS - k);
+    if (child == 0) {
+      tiny_loader_start_epoch (loader, 1);
+      g_clear_object (&loader);
+      _exit (source.n_destroyed == 1 ? 0 : 1);
+    }
+    int status;
+    g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+    g_assert_cmpint (status, ==, 0);
+  }
+}
+
+/* Takes batches and starts again, now and then while another thread does. */
+static gpointer
+take_and_restart (gpointer loader)
+{
+  enum { ROUNDS = 300 };
+  guint n_refused = 0;
+  for (guint i = 0; i < ROUNDS; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GPtrArray) tensors = tiny_loader_next_batch (loader, &error);
+    if (error != NULL) {
+      g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+      g_assert_nonnull (strstr (error->message, "two threads at once"));
+      n_refused++;
+    } else if (tensors == NULL || i % 7 == 0)
+      tiny_loader_start_epoch (loader, i);
+  }
+  return GUINT_TO_POINTER (n_refused);
+}
+
+static void
+test_threads (void)
+{
+  if (skips_without_device ())
+    return;
+  enum { THREADS = 3 };
+  for (guint prefetch = 0; prefetch < 3; prefetch += 2) {
+    Source source = { .bad = G_MAXUINT64 };
+    GThread *threads[THREADS];
+    guint n_refused = 0;
+    g_autoptr (TinyLoader) loader = loader_new (&source, 53, 8, prefetch);
+    const guint handler
+        = g_log_set_handler ("tinycore", G_LOG_LEVEL_CRITICAL, count_critical, NULL);
+    for (guint i = 0; i < THREADS; i++)
+      threads[i] = g_thread_new ("reader", take_and_restart, loader);
+    for (guint i = 0; i < THREADS; i++)
+      n_refused += GPOINTER_TO_UINT (g_thread_join (threads[i]));
+    g_log_remove_handler ("tinycore", handler);
+    g_test_message ("%u calls were refused", n_refused);
+    gint16 order[53];
+    tiny_loader_start_epoch (loader, 0);
+    read_epoch (loader, 53, 8, order);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
+  g_log_set_always_fatal (G_LOG_LEVEL_ERROR);
   g_test_add_func ("/loader/orders", test_orders);
   g_test_add_func ("/loader/bounds", test_bounds);
   g_test_add_func ("/loader/errors", test_errors);
   g_test_add_func ("/loader/bad-sizes", test_bad_sizes);
+  g_test_add_func ("/loader/own-function", test_own_function);
+  g_test_add_func ("/loader/last-reference", test_last_reference);
+  g_test_add_func ("/loader/fork", test_fork);
+  g_test_add_func ("/loader/threads", test_threads);
   return g_test_run ();
 }
