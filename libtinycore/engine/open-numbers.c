@@ -171,14 +171,22 @@ open_numbers_note (OpenNumbers *self, const TinyNode *node, guint place, gint64 
 
 /* ---- deciding ---- */
 
-/* The 32 bits that stand for a number, whose dtype is one that @number has. */
+/* Elements of the longer side of a SHRINK or PAD along the number's axis. */
+static gint64
+get_whole (const OpenNumber *number)
+{
+  const TinyNode *node = number->node;
+  return MAX (node->sources[0]->shape->v[number->axis], node->shape->v[number->axis]);
+}
+
+/* The 32 bits that stand for a number, whose dtype is one that @number has; positions are counted in as many. */
 static gboolean
 get_bits (const OpenNumber *number, gint64 *out)
 {
   const TinyNode *node = number->node;
   *out = number->value;
   if (node->op != TINY_OP_CONST)
-    return TRUE;
+    return get_whole (number) <= G_MAXINT32;
   if (!tiny_dtype_is_float ((TinyDType) node->dtype))
     return number->value >= G_MININT32 && number->value <= G_MAXINT32;
   double wide = tiny_node_get_float (node);

@@ -127,6 +127,20 @@ verify_number (GHashTable *seen, TinyNode *node, gint64 number)
   return NULL;
 }
 
+/* Readers of a variable trust its bounds, and get no more bits than its dtype has. */
+static char *
+verify_variable (Numbers *self, TinyNode *node)
+{
+  const gint64 *bounds = node->ints != NULL && node->ints->n == 2 ? node->ints->v : NULL;
+  const TinyDType dtype = (TinyDType) node->dtype;
+  if (bounds != NULL && dtype != TINY_DTYPE_INDEX && tiny_dtype_is_integer (dtype)
+      && (bounds[0] < tiny_dtype_get_min (dtype) || bounds[1] > tiny_dtype_get_max (dtype)))
+    return g_strdup_printf ("its bounds %" G_GINT64_FORMAT " … %" G_GINT64_FORMAT
+                            " are not within %s",
+                            bounds[0], bounds[1], tiny_dtype_to_string (dtype));
+  return verify_number (self->variables, node, node->arg);
+}
+
 /* Two loops of one number would be one loop in the program, two parameters one buffer. */
 static char *
 verify_numbers (Numbers *self, TinyNode *node)
@@ -137,7 +151,7 @@ verify_numbers (Numbers *self, TinyNode *node)
   case TINY_OP_PARAM:
     return verify_number (self->params, node, node->arg);
   case TINY_OP_VARIABLE:
-    return verify_number (self->variables, node, node->arg);
+    return verify_variable (self, node);
   default:
     return NULL;
   }

@@ -242,6 +242,28 @@ test_most_bytes (void)
   tiny_runtime_unlock ();
 }
 
+/* Places that 32 bits do not hold are constants of their plans: as variables they were others, outside of memory. */
+static void
+test_far (void)
+{
+  const gint64 n = (gint64) 1 << 34, step = (gint64) 1 << 31;
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  for (guint i = 0; i < 7; i++) {
+    const gint64 at = i * step;
+    const float expected = (float) at;
+    TinyRoot root = { 0 };
+    TinyNode *x = tiny_node_new (g, TINY_OP_IOTA, TINY_DTYPE_I64, 1, 0, NULL, 0,
+                                 tiny_graph_ints (g, &n, 1), NULL);
+    x = tiny_node_shrink (g, x, (gint64[]){ at, at + 1 }, 1);
+    tiny_runtime_add_root (&root, tiny_node_cast (g, x, TINY_DTYPE_F32));
+    realize (&root);
+    assert_floats (&root, &expected, 1);
+    tiny_runtime_remove_root (&root);
+  }
+  tiny_runtime_unlock ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -254,6 +276,7 @@ main (int argc, char **argv)
   }
   g_test_add_func ("/engine/plans/nan", test_nan);
   g_test_add_func ("/engine/plans/large", test_large);
+  g_test_add_func ("/engine/plans/far", test_far);
   g_test_add_func ("/engine/plans/runs", test_runs);
   g_test_add_func ("/engine/plans/most-bytes", test_most_bytes);
   add_row_tests ("/engine/plans/no-runs", NULL, G_N_ELEMENTS (parts), test_no_run);

@@ -362,6 +362,10 @@ test_fork (void)
 {
   if (skips_without_device ())
     return;
+#ifdef __SANITIZE_THREAD__
+  g_test_skip ("ThreadSanitizer ends a child that starts threads");
+  return;
+#endif
   enum { ITEMS = 40, FORKS = 8 };
   for (guint k = 0; k < FORKS; k++) {
     Source source = { .bad = G_MAXUINT64, .wait_us = k * 100 };
