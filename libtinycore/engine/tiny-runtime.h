@@ -15,6 +15,16 @@ G_BEGIN_DECLS
 /* The lock is recursive. All of tensor/ and autograd/ runs under it while it touches nodes. */
 void tiny_runtime_lock (void);
 void tiny_runtime_unlock (void);
+/* To the end of the scope. */
+typedef gboolean TinyRuntimeHold;
+static inline void
+tiny_runtime_hold_end (TinyRuntimeHold *self)
+{
+  tiny_runtime_unlock ();
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyRuntimeHold, tiny_runtime_hold_end)
+#define TINY_RUNTIME_HOLD                                                                      \
+  g_auto (TinyRuntimeHold) hold G_GNUC_UNUSED = (tiny_runtime_lock (), TRUE)
 /* The same; FALSE with an error and without the lock when the thread is told to stop while it waits for another. */
 gboolean tiny_runtime_lock_or_stop (GError **error);
 /* Whether the lock could be had at once. */

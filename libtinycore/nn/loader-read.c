@@ -10,7 +10,6 @@
 #include "base/tiny-error.h"
 #include "base/tiny-fork.h"
 #include "nn/loader-private.h"
-#include "tensor/tiny-tensor-private.h"
 
 /* A batch on the host: the fields one after the other, or what was wrong. */
 typedef struct {

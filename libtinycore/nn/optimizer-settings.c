@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/tiny-guard.h"
+#include "engine/tiny-runtime.h"
 #include "nn/optimizer-private.h"
 
 #define BIT(rule) (1u << TINY_RULE_##rule)
@@ -137,6 +138,7 @@ tiny_optimizer_set_setting (
     TinyOptimizer *self, guint group, const char *name, double value, GError **error)
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  TINY_RUNTIME_HOLD;
   int setting = find_setting (self, name, error);
   TinyGroup *to = setting < 0 ? NULL : tiny_optimizer_find_group (self, group, error);
   if (to == NULL)
@@ -162,6 +164,7 @@ tiny_optimizer_set_group_momentum (TinyOptimizer *self,
                                    GError **error)
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  TINY_RUNTIME_HOLD;
   TinyGroup *to = tiny_optimizer_find_group (self, group, error);
   TinySetting setting
       = is_of (TINY_SETTING_BETA1, self->rule) ? TINY_SETTING_BETA1 : TINY_SETTING_MOMENTUM;
@@ -178,6 +181,7 @@ tiny_optimizer_get_setting (
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   tiny_return_error_unless (out_value != NULL, error, FALSE, "no room for the value given");
+  TINY_RUNTIME_HOLD;
   int setting = find_setting (self, name, error);
   const TinyGroup *from = setting < 0 ? NULL : tiny_optimizer_find_group (self, group, error);
   if (from == NULL)

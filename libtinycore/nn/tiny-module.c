@@ -141,7 +141,7 @@ prepare (TinyModule *self)
   if (TINY_DEBUG (2))
     tiny_module_label_parameters (self);
   g_autoptr (GPtrArray) waiting = g_ptr_array_new ();
-  for (guint i = 0; private->training && i < private->entries->len; i++) {
+  for (guint i = 0; g_atomic_int_get (&private->training) && i < private->entries->len; i++) {
     const TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);
     if (entry->kind == TINY_ENTRY_BUFFER && !tiny_tensor_is_realized (entry->tensor))
       g_ptr_array_add (waiting, entry->tensor);
@@ -226,7 +226,7 @@ tiny_module_get_error (TinyModule *self)
 static gint64
 get_mode (gpointer self)
 {
-  return PRIVATE (self)->training;
+  return g_atomic_int_get (&PRIVATE (self)->training);
 }
 
 void
@@ -235,7 +235,7 @@ tiny_module_set_training (TinyModule *self, gboolean training)
   g_return_if_fail (TINY_IS_MODULE (self));
   TinyModulePrivate *private = PRIVATE (self);
   tiny_found_set (self, get_mode);
-  private->training = training != FALSE;
+  g_atomic_int_set (&private->training, training != FALSE);
   for (guint i = 0; i < private->entries->len; i++) {
     TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);
     if (entry->child != NULL)
@@ -248,7 +248,7 @@ tiny_module_get_training (TinyModule *self)
 {
   g_return_val_if_fail (TINY_IS_MODULE (self), FALSE);
   tiny_found_note (self, get_mode, "whether a module trains");
-  return PRIVATE (self)->training;
+  return g_atomic_int_get (&PRIVATE (self)->training);
 }
 
 /* ---- making ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-guard.h"
+#include "engine/tiny-runtime.h"
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
 #include "tensor/tiny-found.h"
@@ -185,6 +186,7 @@ tiny_optimizer_add_group (TinyOptimizer *self,
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   tiny_return_error_unless (TINY_IS_LIST (parameters, n), error, FALSE,
                             "parameters are counted, but none are given");
+  TINY_RUNTIME_HOLD;
   double settings[TINY_N_SETTINGS] = { 0 };
   if (self->groups->len > 0) /* there is none where it was made as any object is */
     memcpy (settings, ((TinyGroup *) self->groups->pdata[0])->settings, sizeof settings);
@@ -219,6 +221,7 @@ guint
 tiny_optimizer_get_n_groups (TinyOptimizer *self)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), 0);
+  TINY_RUNTIME_HOLD;
   return self->groups->len;
 }
 
@@ -236,6 +239,7 @@ gboolean
 tiny_optimizer_set_group_lr (TinyOptimizer *self, guint group, double lr, GError **error)
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  TINY_RUNTIME_HOLD;
   TinyGroup *to = tiny_optimizer_find_group (self, group, error);
   if (to == NULL)
     return FALSE;
@@ -253,6 +257,7 @@ double
 tiny_optimizer_get_group_lr (TinyOptimizer *self, guint group)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), 0);
+  TINY_RUNTIME_HOLD;
   const TinyGroup *from = tiny_optimizer_find_group (self, group, NULL);
   return from == NULL ? 0 : from->settings[TINY_SETTING_LR];
 }
@@ -261,6 +266,7 @@ gboolean
 tiny_optimizer_set_lr (TinyOptimizer *self, double lr, GError **error)
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  TINY_RUNTIME_HOLD;
   for (guint i = 0; i < self->groups->len; i++)
     if (!tiny_optimizer_set_group_lr (self, i, lr, error))
       return FALSE;
@@ -379,6 +385,7 @@ void
 tiny_optimizer_zero_grad (TinyOptimizer *self)
 {
   g_return_if_fail (TINY_IS_OPTIMIZER (self));
+  TINY_RUNTIME_HOLD;
   for (guint k = 0; k < self->groups->len; k++) {
     const TinyGroup *group = self->groups->pdata[k];
     for (guint i = 0; i < group->parameters->len; i++)
@@ -405,6 +412,7 @@ GHashTable *
 tiny_optimizer_get_state_dict (TinyOptimizer *self)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), NULL);
+  TINY_RUNTIME_HOLD;
   const TinyRuleState *names = tiny_rule_get_state (self->rule);
   GHashTable *state = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
   for (guint i = 0; i < self->groups->len; i++) {
@@ -429,6 +437,7 @@ tiny_optimizer_load_state_dict (TinyOptimizer *self, GHashTable *state, GError *
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
+  TINY_RUNTIME_HOLD;
   for (guint i = 0; i < self->groups->len; i++)
     if (!tiny_counts_unshare (self, self->groups->pdata[i], error))
       return FALSE;

@@ -4,7 +4,8 @@
  *
  * An optimiser has groups of parameters with settings of their own, such as a learning rate; what makes it
  * puts all into group 0. All that changes from step to step is in device memory, so that #TinyJit can
- * capture a step. Numbers that cannot be (a negative rate, a NaN) are the error of the first step. */
+ * capture a step. Numbers that cannot be (a negative rate, a NaN) are the error of the first step. Threads that use one
+ * take turns. */
 #pragma once
 
 #include "tensor/tiny-tensor.h"

@@ -276,12 +276,12 @@ note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
   return gradient;
 }
 
+/* Under the runtime's lock. */
 static void
 touch (TinyTensor *tensor, gboolean is_read)
 {
   if (tiny_recorders_get_own () == 0)
     return;
-  tiny_runtime_lock ();
   TinyFound *current = get_current ();
   Gradient *gradient = current != NULL ? find_gradient (current, tensor) : NULL;
   if (current != NULL && gradient == NULL)
@@ -290,23 +290,27 @@ touch (TinyTensor *tensor, gboolean is_read)
     gradient->is_set = gradient->is_set || !is_read;
   if (gradient != NULL && !is_read && !gradient->matters)
     g_clear_object (&gradient->before); /* its memory is free for what comes */
-  tiny_runtime_unlock ();
 }
 
 TinyTensor *
 tiny_tensor_find_grad (TinyTensor *self)
 {
+  tiny_runtime_lock ();
   touch (self, TRUE);
-  return self->grad;
+  TinyTensor *grad = self->grad;
+  tiny_runtime_unlock ();
+  return grad;
 }
 
 void
 tiny_tensor_leave_grad (TinyTensor *self, TinyTensor *grad)
 {
+  tiny_runtime_lock ();
   touch (self, FALSE);
   TinyTensor *before = self->grad;
   self->grad = grad;
   g_clear_object (&before);
+  tiny_runtime_unlock ();
 }
 
 /* ---- what is left ---- */

@@ -489,7 +489,8 @@ TINY_API TinyTensor *tiny_tensor_get_base (TinyTensor *self);
  * tiny_tensor_get_grad:
  * @self: a tensor
  *
- * The gradient that tiny_tensor_backward() left.
+ * The gradient that tiny_tensor_backward() left. It lives until another takes its place or it is cleared; threads that do
+ * that while others read it want a lock of their own.
  *
  * Returns: (transfer none) (nullable): of @self's shape and dtype
  *

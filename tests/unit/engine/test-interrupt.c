@@ -364,6 +364,11 @@ clock_gettime (clockid_t clock, struct timespec *out)
 static void
 test_set_back (void)
 {
+#ifdef __SANITIZE_THREAD__
+  g_test_skip (
+      "ThreadSanitizer knows no lock that waits by another clock than the time of day");
+  return;
+#endif
   Asked asked = { 0, 3 };
   g_autoptr (GError) error = NULL;
   Holder holder = { 0 };
