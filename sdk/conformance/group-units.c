@@ -515,7 +515,13 @@ static void
 list (const ConfSubject *subject, ConfList *out)
 {
   const TinyTarget *target = subject->target;
-  const guint n = target != NULL ? tiny_target_count_units (target) : 0;
+  if (subject->device == NULL)
+    return;
+  if (conf_only_claims (subject)) {
+    conf_list_absent (out, CONF_NO_KERNELS, "kernels");
+    return;
+  }
+  const guint n = tiny_target_count_units (target);
   for (guint row = 0; row < TINY_MAX_UNITS; row++)
     for (guint i = 0; i < G_N_ELEMENTS (programs); i++) {
       const ConfCase it = { .run = run_program, .level = CONF_CORE, .args = { row, i } };
