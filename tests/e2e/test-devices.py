@@ -175,7 +175,7 @@ def spellings(box):
         "CPU::vax": ["“vax”", "x86_64"],
         "CPU::x86_64,zen9": ["'zen9'", "native"],
         "CPU:LLVM:x86_64:y": ["one field too many"],
-        "NULL:CUDA:sm_90": ["“CUDA”", "LLVM"],
+        "NULL:VAX:780": ["“VAX”", "LLVM"],
         "REF:LLVM": ["no renderer “LLVM”", "REF"],
         "X+CPU": ["no interface “X”"],
         "CPU?a=b": ["no option “a=b”"],

@@ -106,6 +106,7 @@ SENSELESS = {
     "TINY_CLANG": [(NOWHERE, "no clang command", {"DEV": "CPU:CLANG", "TINY_NO_CACHE": 1})],
     "TINY_CPU_CACHES": [(value, "sizes of the caches", {}) for value in ("x", "-3", "48K,2M,1G,5", "48Q", "1M;2M")],
     "TINY_OPENCL_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "CL"})], "TINY_WEBGPU_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "WEBGPU"})],
+    "TINY_NVRTC_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "NULL:CUDA:sm_90a"})], "TINY_CUDA_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "CUDA"})],
     "TINY_SCAN_HELPER": [(NOWHERE, "is no program", {}), ("/proc", "is no program", {})]}
 
 

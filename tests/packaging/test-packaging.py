@@ -30,7 +30,7 @@ TOOLS = ("dpkg-buildpackage", "dh", "dh_girepository", "dh_python3", "dpkg-scanp
          "meson", "git")
 CORE = ("libtinycore-1.0-0", "tinycore")
 ALL = {*CORE, "libtinycore-dev", "gir1.2-tiny-1.0", "python3-tinycore", "tinycore-sdk", "tinycore-plugin-cpu", "tinycore-plugin-cl",
-       "tinycore-plugin-webgpu"}
+       "tinycore-plugin-cuda", "tinycore-plugin-webgpu"}
 VENDOR = "tinycore-plugin-orbit"
 CACHE = ".cache/tinycore-1.0"
 
