@@ -20,8 +20,8 @@
  *    one's, which all have.
  *  - Append only: a field never moves, a number never changes its meaning.
  *
- * TinyInstr, TinyParam, TinySpan, TinyOperandView and TinyPluginNote have no struct_size: arrays of them lie densely,
- * and they never grow. What such a thing lacks comes one day as another array beside it.
+ * TinyInstr, TinyParam, TinyUnit, TinySpan, TinyOperandView and TinyPluginNote have no struct_size: arrays of them
+ * lie densely, and they never grow. What such a thing lacks comes one day as another array beside it.
  *
  * Ownership: what a pointer names belongs to whoever made it, and lives during the call that it is passed to unless
  * something else is said. Tables and texts of a module, its renderers, dialects and devices are constants: they hold
@@ -221,25 +221,30 @@ typedef struct TinyLinear {
 /* ---- the target: what a piece of hardware can do, as data ---- */
 
 /* A matrix unit: one instruction, TINY_INSTR_UNIT, gives C + A B of a matrix A, M by K, B, K by N, and C, M by N,
- * whose extents are powers of two. 1 << n_thread_bits work-items hold them together, those that follow each other along
- * axis 0 of the group (its extent is a multiple); all of them come to the instruction, and each has a vector
- * of every matrix's elements, a fragment. Which, a list of bits says: those of the work-item's number among them,
- * the low one first, then those of the element's number in its vector. Each is a bit of the row's number (TINY_UNIT_M
- * and how manyth), of the column's (N) or of that which is summed over (K), or TINY_UNIT_SAME, where both its values hold the
- * same element, for a and b only. The rest of a list is 0.
+ * whose extents are powers of two. 1 << n_thread_bits work-items hold them together, those that follow each other
+ * along axis 0 of the group (its extent is a multiple), and each has a vector of every matrix's elements, a
+ * fragment. Where they are several, all of the group come to the instruction, as to a BARRIER. Which elements, a list
+ * of bits says: those of the work-item's number among them, the low one first, then those of the element's number
+ * in its vector. Each is a bit of the row's number (TINY_UNIT_M and how manyth), of the column's (N) or of that
+ * which is summed over (K), or TINY_UNIT_SAME, where both its values hold the same element, for a and b only. The
+ * rest of a list is 0.
  *
  * A fragment may have more lanes than max_lanes: such a one is only loaded and stored without a gate, a CONST, kept in a
  * REGISTER, or what UNIT takes and gives. Its elements lie in memory as in its vector.
  *
- * Products are exact, or rounded once to c's dtype; sums of them and c are made in any order, each rounded to c's dtype to
- * nearest or towards zero. A subnormal factor, product or sum may be zero. Integers wrap. */
+ * A float of the result is off the true sum by no more than one rounding to c's dtype, to nearest or towards zero, for each
+ * number that is added, a rounding of the size that they all add up to: the order and what is kept within are the unit's
+ * own. A subnormal factor, product or sum may be zero. Integers wrap. What rounds its factors first, takes them from other memory
+ * than registers, or goes on while the program does, is no row: that is for claim(). */
 typedef struct TinyUnit {
   uint8_t a_dtype, b_dtype, c_dtype; /* TinyDType of the elements; a_dtype 0: there is no such row, nor any behind it */
   uint8_t m_bits, n_bits, k_bits; /* the extents are 1 << these */
   uint8_t n_thread_bits;          /* 0: a work-item by itself */
   uint8_t reserved0;              /* 0 */
-  uint32_t n_fragments;           /* of all matrices together, that a work-item can keep; 0: any number */
-  uint32_t reserved;              /* 0 */
+  /* That a work-item can keep at once, of all rows together, 3 at least; 0: any number. A LOAD of a register that does not change
+   * while its value is used, and a sum that is stored where its c was read, are the register's; a CONST counts where it is used. */
+  uint32_t n_fragments;
+  uint32_t reserved[5];           /* 0 */
   uint8_t a[16], b[16], c[16];    /* TINY_UNIT_*, as above */
 } TinyUnit;
 enum {
@@ -248,7 +253,7 @@ enum {
   TINY_UNIT_K = 0x30,   /* plus n: bit n of a's column and b's row, over which is summed */
   TINY_UNIT_SAME = 0x40 /* either value of the bit is the same element */
 };
-enum { TINY_MAX_UNITS = 16 }; /* rows of a target */
+enum { TINY_MAX_UNITS = 64 }; /* rows of a target */
 
 enum {
   TINY_TARGET_MASKED = 1u,       /* LOAD and STORE take a gate of as many lanes as the access */

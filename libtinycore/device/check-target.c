@@ -6,6 +6,7 @@
 
 #include "base/tiny-error.h"
 #include "device/tiny-table.h"
+#include "ir/tiny-dtype.h"
 #include "ir/tiny-unit.h"
 
 /* Of what is in a range. */
@@ -53,20 +54,37 @@ check_dtypes (const TinyTarget *target, const char *who, GError **error)
   return TRUE;
 }
 
+/* A row by itself, and what of the target it needs; the text is NULL where nothing is wrong (transfer full). */
+static char *
+check_unit (const TinyTarget *target, const TinyUnit *unit)
+{
+  const guint64 n_items = G_GUINT64_CONSTANT (1) << MIN (unit->n_thread_bits, 32);
+  char *why = tiny_unit_check (unit);
+  if (why != NULL)
+    return why;
+  for (TinyUnitMatrix i = 0; i < TINY_N_UNIT_MATRICES; i++)
+    if ((target->dtypes_storage & TINY_DTYPE_BIT (tiny_unit_get_dtype (unit, i))) == 0)
+      return g_strdup_printf ("its dtype %s is not in dtypes_storage",
+                              tiny_dtype_to_string (tiny_unit_get_dtype (unit, i)));
+  return n_items > 1 && n_items > MIN (target->max_group[0], target->max_group_total)
+             ? g_strdup_printf ("takes %" G_GUINT64_FORMAT " work-items, and a group has %u",
+                                n_items, MIN (target->max_group[0], target->max_group_total))
+             : NULL;
+}
+
 static gboolean
 check_units (const TinyTarget *target, const char *who, GError **error)
 {
+  static const TinyUnit none;
   const guint n = tiny_target_count_units (target);
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < TINY_MAX_UNITS; i++) {
     const TinyUnit *unit = &target->units[i];
-    g_autofree char *why = tiny_unit_check (unit);
-    const guint64 n_items = G_GUINT64_CONSTANT (1) << MIN (unit->n_thread_bits, 32);
+    g_autofree char *why = i < n ? check_unit (target, unit)
+                           : memcmp (unit, &none, sizeof none) != 0
+                               ? g_strdup ("something stands behind the last row")
+                               : NULL;
     if (why != NULL)
       return refuse (who, error, "units[%u]: %s", i, why);
-    if (n_items > 1 && n_items > target->max_group[0])
-      return refuse (who, error,
-                     "units[%u] takes %" G_GUINT64_FORMAT " work-items, and max_group[0] is %u",
-                     i, n_items, target->max_group[0]);
   }
   return TRUE;
 }

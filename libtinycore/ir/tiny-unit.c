@@ -7,7 +7,8 @@
 
 #define FAIL(...) return g_strdup_printf (__VA_ARGS__)
 
-enum { AXIS = 0xf0, BIT = 0x0f };
+#define MAX_LANE_BITS 15u
+enum { BIT = 0x0f };
 
 guint
 tiny_target_count_units (const TinyTarget *target)
@@ -84,6 +85,9 @@ check_list (const TinyUnit *self, TinyUnitMatrix matrix)
           n_wanted);
   if (n_same > 0 && matrix == TINY_UNIT_C)
     FAIL ("c has an element twice");
+  if (n > self->n_thread_bits + MAX_LANE_BITS)
+    FAIL ("%c has 1 << %u lanes, and an instruction 1 << %u at most", names[matrix],
+          n - self->n_thread_bits, MAX_LANE_BITS);
   if (n < self->n_thread_bits)
     FAIL ("%c has %u bits, and %u choose the work-item", names[matrix], n, self->n_thread_bits);
   return NULL;
@@ -93,8 +97,13 @@ char *
 tiny_unit_check (const TinyUnit *self)
 {
   const guint8 extents[] = { self->m_bits, self->n_bits, self->k_bits };
-  if (self->reserved0 != 0 || self->reserved != 0)
+  guint32 reserved = self->reserved0;
+  for (guint i = 0; i < G_N_ELEMENTS (self->reserved); i++)
+    reserved |= self->reserved[i];
+  if (reserved != 0)
     FAIL ("its reserved fields are not 0");
+  if (self->n_fragments == 1 || self->n_fragments == 2)
+    FAIL ("%u fragments, and it takes 3", self->n_fragments);
   for (TinyUnitMatrix i = 0; i < TINY_N_UNIT_MATRICES; i++) {
     const TinyDType dtype = tiny_unit_get_dtype (self, i);
     if (dtype <= TINY_DTYPE_BOOL || dtype >= TINY_DTYPE_INDEX)

@@ -140,6 +140,24 @@ may_be_wide (const State *self, guint at, TinyOp op)
   return moves && tiny_target_has_fragment (self->target, value->dtype, value->lanes);
 }
 
+/* A source that has more lanes than an instruction may have. */
+static char *
+check_wide_sources (const State *self, guint at, TinyOp op)
+{
+  const TinyInstr *instr = &self->linear->instrs[at];
+  const guint most = MAX (self->target->max_lanes, 1), n = instr->n_sources;
+  for (guint i = 0; i < n; i++) {
+    const guint lanes = self->operands[self->linear->sources[instr->sources + i]].lanes;
+    const gboolean is_register = i == 0 && n == (op == TINY_OP_STORE ? 2 : 1);
+    const gboolean is_stored = op == TINY_OP_STORE && i == n - 1 && n <= 3;
+    const gboolean may_take = op == TINY_OP_UNIT || is_stored
+                              || ((op == TINY_OP_LOAD || op == TINY_OP_STORE) && is_register);
+    if (lanes > most && !may_take)
+      FAIL ("source %u has %u lanes, the target has %u", i + 1, lanes, most);
+  }
+  return NULL;
+}
+
 /* The row that it names, and fragments of that row. */
 static char *
 check_unit (const State *self, guint at)
@@ -170,8 +188,9 @@ check_target (const State *self, guint at, TinyOp op)
   const TinyInstr *instr = &self->linear->instrs[at];
   if (target == NULL)
     return NULL;
-  if (op == TINY_OP_UNIT)
-    return check_unit (self, at);
+  char *why = check_wide_sources (self, at, op);
+  if (why != NULL || op == TINY_OP_UNIT)
+    return why != NULL ? why : check_unit (self, at);
   if (instr->lanes > MAX (target->max_lanes, 1) && !may_be_wide (self, at, op))
     FAIL ("%u lanes, the target has %u", instr->lanes, MAX (target->max_lanes, 1));
   TinyOpClass op_class = tiny_op_infos[op].op_class;

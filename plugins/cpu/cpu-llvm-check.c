@@ -71,6 +71,8 @@ has_right_sources (Emitter *e, const TinyInstr *instr)
     const TinyInstr *source = &linear->instrs[at];
     if (!has_value (source) || is_place (source))
       return emit_fail (e, instr, "a source has no value") != NULL;
+    if (source->lanes > CPU_MAX_LANES && !emit_is_fragment (e, instr))
+      return emit_fail (e, instr, "a source has more lanes than there are") != NULL;
     if ((flags & (VALUE | SAME)) && source->lanes != 1 && source->lanes != instr->lanes)
       return emit_fail (e, instr, "a source has another number of lanes") != NULL;
     if ((flags & SAME) && source->dtype != instr->dtype)

@@ -243,6 +243,7 @@ cpu_llvm_emit (const Llvm *llvm,
                 .context = context,
                 .module = module,
                 .linear = linear,
+                .name = name,
                 .arch = arch,
                 .error = error };
   const bool wants_tables = cpu_arch_vector_bits (arch) == 512;

@@ -301,9 +301,8 @@ any_lane (Emitter *e, LlvmRef gates, unsigned lanes)
   return e->llvm->BuildICmp (e->builder, LLVM_INT_NE, gates, e->llvm->ConstNull (bits), "");
 }
 
-static bool
-prepare_access (
-    Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, EmitAccess *out)
+bool
+emit_has_address (Emitter *e, const TinyInstr *instr)
 {
   const TinyInstr *buffer = emit_source_instr (e, instr, 0);
   const TinyInstr *index = emit_source_instr (e, instr, 1);
@@ -311,6 +310,17 @@ prepare_access (
     return emit_fail (e, instr, "source 0 is no memory") != NULL;
   if (index->lanes != 1 || dtype_is_float (index->dtype) || index->dtype == TINY_DTYPE_BOOL)
     return emit_fail (e, instr, "the index is no scalar integer") != NULL;
+  return true;
+}
+
+static bool
+prepare_access (
+    Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, EmitAccess *out)
+{
+  if (!emit_has_address (e, instr))
+    return false;
+  const TinyInstr *buffer = emit_source_instr (e, instr, 0);
+  const TinyInstr *index = emit_source_instr (e, instr, 1);
   *out = (EmitAccess){
     buffer->dtype, lanes, dtypes[buffer->dtype].n_bits / 8, NULL, NULL, NULL
   };
@@ -378,7 +388,7 @@ emit_store (Emitter *e, const TinyInstr *instr)
   if (source->dtype != buffer->dtype)
     return emit_fail (e, instr, "another dtype than the memory's");
   if (is_register) {
-    if (source->lanes == 1)
+    if (source->lanes == 1 && buffer->lanes <= CPU_MAX_LANES)
       value = emit_broadcast (e, value, buffer->lanes);
     else if (source->lanes != buffer->lanes)
       return emit_fail (e, instr, "another width than the register's");

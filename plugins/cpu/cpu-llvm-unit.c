@@ -8,6 +8,7 @@
  * takes over the tile of what it adds to where that is not needed afterwards, as in "store (r, unit (a, b, load (r)))". */
 #include "cpu-llvm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,14 +94,30 @@ emit_is_fragment (const Emitter *e, const TinyInstr *instr)
   }
 }
 
+/* The tile of an instruction depends on those that come later, which are not checked by then. */
+static bool
+has_all_sources (const TinyLinear *linear)
+{
+  for (uint32_t i = 0; i < linear->n_instrs; i++) {
+    const TinyInstr *instr = &linear->instrs[i];
+    if (instr->sources > linear->n_sources
+        || instr->n_sources > linear->n_sources - instr->sources)
+      return false;
+    for (unsigned k = 0; k < instr->n_sources; k++)
+      if (linear->sources[instr->sources + k] >= i)
+        return false;
+  }
+  return true;
+}
+
 bool
 emit_tiles_init (Emitter *e)
 {
   bool has_units = false;
   for (uint32_t i = 0; i < e->linear->n_instrs && !has_units; i++)
     has_units = e->linear->instrs[i].op == TINY_INSTR_UNIT;
-  if (!has_units || find_row (e, 0) < 0)
-    return true;
+  if (!has_units || find_row (e, 0) < 0 || !has_all_sources (e->linear))
+    return true; /* the instruction that is wrong is refused where it is reached */
   e->tiles.of = malloc (e->linear->n_instrs);
   if (e->tiles.of != NULL)
     memset (e->tiles.of, NO_TILE, e->linear->n_instrs);
@@ -253,6 +270,14 @@ changes (const Emitter *e, const TinyInstr *place, uint32_t after, uint32_t unti
   return false;
 }
 
+/* The tile is taken up to instruction @until at least. */
+static void
+keep_tile (Emitter *e, unsigned tile, uint32_t until)
+{
+  if (e->tiles.until[tile] <= until)
+    e->tiles.until[tile] = until + 1;
+}
+
 static LlvmRef
 load_register (Emitter *e, const TinyInstr *instr, const TinyInstr *place)
 {
@@ -260,8 +285,10 @@ load_register (Emitter *e, const TinyInstr *instr, const TinyInstr *place)
   const unsigned tile = e->tiles.of[index_of (e, place)];
   if (place->lanes != instr->lanes)
     return emit_fail (e, instr, "another width than the register's");
-  if (!changes (e, place, at, find_last_use (e, at))) {
+  const uint32_t last = find_last_use (e, at);
+  if (!changes (e, place, at, last)) {
     e->tiles.of[at] = (uint8_t) tile;
+    keep_tile (e, tile, last);
     return tile_number (e, tile);
   }
   if (!own_tile (e, instr))
@@ -280,7 +307,7 @@ load_fragment (Emitter *e, const TinyInstr *instr)
     return load_register (e, instr, from);
   if (instr->n_sources != 2)
     return emit_fail (e, instr, "a gate, or no index");
-  if (!own_tile (e, instr))
+  if (!emit_has_address (e, instr) || !own_tile (e, instr))
     return NULL;
   return load_tile (e, e->tiles.of[index_of (e, instr)],
                     emit_address (e, from, emit_source_instr (e, instr, 1)));
@@ -309,10 +336,23 @@ store_fragment (Emitter *e, const TinyInstr *instr)
                                      : copy_tile (e, e->tiles.of[index_of (e, to)], value);
   if (instr->n_sources != 3)
     return emit_fail (e, instr, "a gate, or no index");
+  if (!emit_has_address (e, instr))
+    return NULL;
   const int tile = tile_for (e, instr, value);
   return tile < 0 ? NULL
                   : store_tile (e, (unsigned) tile,
                                 emit_address (e, to, emit_source_instr (e, instr, 1)));
+}
+
+/* True if instruction @at takes the register of @tile, or what was read of it. */
+static bool
+uses_tile (const Emitter *e, uint32_t at, unsigned tile)
+{
+  const TinyInstr *instr = &e->linear->instrs[at];
+  for (unsigned i = 0; i < instr->n_sources; i++)
+    if (e->tiles.of[e->linear->sources[instr->sources + i]] == tile)
+      return true;
+  return false;
 }
 
 /* True if the sum can be made in the tile of @c: it is not needed afterwards, or is what a register held that the sum
@@ -330,8 +370,9 @@ takes_over (const Emitter *e, const TinyInstr *instr, const TinyInstr *c)
   const TinyInstr *user = &e->linear->instrs[last];
   if (user->op != TINY_INSTR_STORE || emit_source_instr (e, user, 0) != place)
     return false;
+  const unsigned tile = e->tiles.of[index_of (e, place)];
   for (uint32_t i = at + 1; i < last; i++)
-    if (uses (e, i, index_of (e, place)) || uses (e, i, at))
+    if (uses (e, i, at) || uses_tile (e, i, tile))
       return false;
   return true;
 }
@@ -342,10 +383,9 @@ prepare_sum (Emitter *e, const TinyInstr *instr, const TinyInstr *c)
 {
   const uint32_t until = find_last_use (e, index_of (e, instr));
   if (takes_over (e, instr, c)) {
-    const int tile = e->tiles.of[index_of (e, c)];
-    if (e->tiles.until[tile] <= until)
-      e->tiles.until[tile] = until + 1;
-    return tile;
+    const unsigned tile = e->tiles.of[index_of (e, c)];
+    keep_tile (e, tile, until);
+    return (int) tile;
   }
   const int tile = take_tile (e, instr, until);
   if (tile >= 0)
@@ -430,10 +470,12 @@ emit_tiles_begin (Emitter *e)
     bytes[WIDTHS + 2 * i] = emit_int (e, 8, ROW_BYTES);
     bytes[HEIGHTS + i] = emit_int (e, 8, N_ROWS);
   }
-  LlvmRef place = llvm->AddGlobal (e->module, llvm->ArrayType (i8, N_BYTES), "tiles");
+  char name[512];
+  snprintf (name, sizeof name, CPU_ENTRY_PREFIX "%s.tiles",
+            e->name); /* which the loader looks for */
+  LlvmRef place = llvm->AddGlobal (e->module, llvm->ArrayType (i8, N_BYTES), name);
   llvm->SetInitializer (place, llvm->ConstArray (i8, bytes, N_BYTES));
   llvm->SetGlobalConstant (place, 1);
-  llvm->SetLinkage (place, LLVM_LINKAGE_INTERNAL);
   llvm->SetAlignment (place, N_BYTES);
   emit_intrinsic (e, "llvm.x86.ldtilecfg", NULL, &place, 1);
 }

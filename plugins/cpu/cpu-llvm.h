@@ -95,6 +95,7 @@ typedef struct {
   LlvmRef entry;   /* block of the allocas; no terminator until the end */
   LlvmRef scratch; /* where a scalar gate that is false sends its access */
   const TinyLinear *linear;
+  const char *name; /* the kernel's */
   const CpuArch *arch;
   LlvmRef *values;   /* of each instruction */
   EmitTable *tables; /* … NULL where the processor cannot look up */
@@ -178,6 +179,8 @@ bool emit_prefetches (Emitter *e);
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);
 
+/* False, and the error filled: a LOAD or STORE whose memory is none, or whose index is no scalar integer. */
+bool emit_has_address (Emitter *e, const TinyInstr *instr);
 /* Where element @index of @buffer is. */
 LlvmRef emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index);
 

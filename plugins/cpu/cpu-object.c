@@ -434,6 +434,8 @@ find_entry (Loader *l, const char *name, CpuObject *out)
       if (!is_inside (symbol.st_value, sizeof out->grid, s->sh_size))
         return corrupt (l, "grid outside its section");
       memcpy (out->grid, address, sizeof out->grid);
+    } else if (strcmp (symbol_name + n_name, ".tiles") == 0) {
+      out->uses_tiles = true;
     }
   }
   if (out->entry != NULL)
@@ -458,6 +460,9 @@ load (Loader *l, const char *name, CpuObject *out)
       || (status = relocate_all (l)) != TINY_STATUS_OK
       || (status = find_entry (l, name, out)) != TINY_STATUS_OK)
     return status;
+  if (out->uses_tiles && !cpu_arch_take_tiles ())
+    return tiny_fail (l->error, TINY_STATUS_PERMISSION,
+                      "the system lets this process use no AMX tiles");
   if (mprotect (l->memory, l->writable_at, PROT_READ | PROT_EXEC) != 0)
     return tiny_fail (l->error, TINY_STATUS_PERMISSION,
                       "the system lets no code be made executable");

@@ -101,13 +101,30 @@ read_words (CpuArchKind *out_kind, uint32_t words[CPU_N_WORDS], uint64_t *out_st
 #endif
 }
 
-/* Tiles are a process's for the asking (Linux 5.16 and later): their state takes 8 KiB of each thread's that uses them. */
+/* Tiles are a process's for the asking (Linux 5.16 and later), for good: with them each stack for signals has to have room
+ * for 8 KiB more. So the system is only asked whether there are any; who loads a program that uses them asks for them. */
+enum {
+  XCOMP_SUPPORTED = 0x1021,
+  XCOMP_REQUEST = 0x1023,
+  XTILE_DATA = 18
+}; /* of arch_prctl() */
+
 static bool
-may_use_tiles (void)
+has_tiles (void)
+{
+  uint64_t supported = 0;
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  if (syscall (SYS_arch_prctl, XCOMP_SUPPORTED, &supported) != 0)
+    return false;
+#endif
+  return (supported >> XTILE_DATA & 1) != 0;
+}
+
+bool
+cpu_arch_take_tiles (void)
 {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
-  enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
-  return syscall (SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+  return syscall (SYS_arch_prctl, XCOMP_REQUEST, XTILE_DATA) == 0;
 #else
   return false;
 #endif
@@ -129,7 +146,7 @@ cpu_arch_host (CpuArch *out)
       out->features |= UINT64_C (1) << i;
   }
   const uint64_t tiles = CPU_BIT (AMXBF16) | CPU_BIT (AMXINT8);
-  if ((out->features & tiles) != 0 && !may_use_tiles ())
+  if ((out->features & tiles) != 0 && !has_tiles ())
     out->features &= ~tiles;
   return true;
 }

@@ -56,6 +56,8 @@ enum {
 TinyStatus cpu_arch_parse (const char *text, CpuArch *out, TinyPluginError *error);
 void cpu_arch_to_string (const CpuArch *arch, char out[256]);
 bool cpu_arch_host (CpuArch *out);
+/* The process may use AMX's tiles from now on. False: the system does not let it. */
+bool cpu_arch_take_tiles (void);
 /* Features of @program that the machine at hand lacks, as text; false when it has them all. */
 bool cpu_arch_missing (const CpuArch *program, char out[256]);
 /* The n-th feature's name for LLVM and for clang's -m; NULL when @arch lacks it. */
@@ -102,6 +104,7 @@ typedef struct {
   void *memory; /* one mapping */
   uint64_t n_bytes;
   CpuKernel entry;
+  bool uses_tiles;  /* of AMX */
   uint32_t grid[3]; /* the extents it was compiled for; zeros when it does not say */
 } CpuObject;
 

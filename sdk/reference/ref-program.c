@@ -204,16 +204,17 @@ check_unit (const TinyPluginProgram *self, const TinyInstr *instr)
 }
 
 /* Beyond MAX_LANES there are only fragments, and those are carried, not computed with. */
-static bool
-may_be_wide (const TinyPluginProgram *self, const TinyInstr *instr)
+static const char *
+check_lanes (const TinyPluginProgram *self, const TinyInstr *instr)
 {
-  const unsigned ungated = instr->op == TINY_INSTR_STORE ? 3 : 2;
-  const bool moves = ref_ops[instr->op].form == 'U' || instr->op == TINY_INSTR_CONST
-                     || instr->op == TINY_INSTR_REGISTER
-                     || (ref_ops[instr->op].form == 'M' && instr->n_sources <= ungated);
-  const TinyInstr *value
-      = instr->op == TINY_INSTR_STORE ? ref_source (self, instr, instr->n_sources - 1u) : instr;
-  return moves && ref_is_fragment (value->dtype, instr->lanes);
+  const bool may_be_wide = ref_may_be_wide (self->instrs, self->sources, instr);
+  if (instr->lanes < 1 || (instr->lanes > MAX_LANES && !may_be_wide))
+    return "has no lanes or too many";
+  for (unsigned i = 0; i < instr->n_sources; i++)
+    if (ref_source (self, instr, i)->lanes > MAX_LANES && !may_be_wide
+        && ref_ops[instr->op].form != 'U')
+      return "takes a fragment";
+  return NULL;
 }
 
 /* @open is the innermost open RANGE or IF, plus 1. */
@@ -285,8 +286,8 @@ check_instr (TinyPluginProgram *self, uint32_t i, uint32_t *open)
   const char *wrong = check_sources (self, i, *open);
   if (wrong != NULL)
     return wrong;
-  if (instr->lanes < 1 || (instr->lanes > MAX_LANES && !may_be_wide (self, instr)))
-    return "has no lanes or too many";
+  if ((wrong = check_lanes (self, instr)) != NULL)
+    return wrong;
   self->scope[i] = *open;
   switch (row->form) {
   case 'E':

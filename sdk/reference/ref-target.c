@@ -222,8 +222,9 @@ check_instr (const TinyTarget *target, const TinyLinear *linear, const TinyInstr
     known |= BOOLS | TINY_DTYPE_BIT (TINY_DTYPE_VOID);
   if ((known & dtype) == 0)
     return "is of a dtype that the target does not have";
-  const bool has_units = target->units[0].a_dtype != TINY_DTYPE_VOID;
-  if (instr->lanes > target->max_lanes && !has_units)
+  const bool is_fragment = target->units[0].a_dtype != TINY_DTYPE_VOID
+                           && ref_may_be_wide (linear->instrs, linear->sources, instr);
+  if (instr->lanes > target->max_lanes && !is_fragment)
     return "has more lanes than the target";
   if (form == 'U'
       && (instr->arg < 0 || instr->arg >= TINY_MAX_UNITS

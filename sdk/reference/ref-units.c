@@ -15,30 +15,30 @@
 /* A work-item's own first: a target without groups has them alone. */
 static const TinyUnit rows[] = {
   /* x86 AMX: tiles of 16 rows of 64 bytes; b has what is summed together side by side */
-  { DTYPES (BF16, BF16, F32), 4, 4, 5, 0, 0, 8, 0,
+  { DTYPES (BF16, BF16, F32), 4, 4, 5, 0, 0, 8, { 0 },
     { K (0), K (1), K (2), K (3), K (4), M (0), M (1), M (2), M (3) },
     { K (0), N (0), N (1), N (2), N (3), K (1), K (2), K (3), K (4) },
     { N (0), N (1), N (2), N (3), M (0), M (1), M (2), M (3) } },
-  { DTYPES (I8, I8, I32), 4, 4, 6, 0, 0, 8, 0,
+  { DTYPES (I8, I8, I32), 4, 4, 6, 0, 0, 8, { 0 },
     { K (0), K (1), K (2), K (3), K (4), K (5), M (0), M (1), M (2), M (3) },
     { K (0), K (1), N (0), N (1), N (2), N (3), K (2), K (3), K (4), K (5) },
     { N (0), N (1), N (2), N (3), M (0), M (1), M (2), M (3) } },
   /* NVIDIA mma.sync m16n8k16, and m8n8k4 of f64 */
-  { DTYPES (F16, F16, F32), 4, 3, 4, 5, 0, 0, 0,
+  { DTYPES (F16, F16, F32), 4, 3, 4, 5, 0, 0, { 0 },
     { K (1), K (2), M (0), M (1), M (2), K (0), M (3), K (3) },
     { K (1), K (2), N (0), N (1), N (2), K (0), K (3) },
     { N (1), N (2), M (0), M (1), M (2), N (0), M (3) } },
-  { DTYPES (F64, F64, F64), 3, 3, 2, 5, 0, 0, 0,
+  { DTYPES (F64, F64, F64), 3, 3, 2, 5, 0, 0, { 0 },
     { K (0), K (1), M (0), M (1), M (2) },
     { K (0), K (1), N (0), N (1), N (2) },
     { N (1), N (2), M (0), M (1), M (2), N (0) } },
   /* AMD WMMA of gfx11: the upper half of a wave holds the factors again */
-  { DTYPES (F16, F16, F32), 4, 4, 4, 5, 0, 0, 0,
+  { DTYPES (F16, F16, F32), 4, 4, 4, 5, 0, 0, { 0 },
     { M (0), M (1), M (2), M (3), SAME, K (0), K (1), K (2), K (3) },
     { N (0), N (1), N (2), N (3), SAME, K (0), K (1), K (2), K (3) },
     { N (0), N (1), N (2), N (3), M (0), M (1), M (2), M (3) } },
   /* Apple simdgroup_matrix */
-  { DTYPES (F32, F32, F32), 3, 3, 3, 5, 0, 0, 0,
+  { DTYPES (F32, F32, F32), 3, 3, 3, 5, 0, 0, { 0 },
     { K (1), M (0), M (1), K (2), M (2), K (0) },
     { N (1), K (0), K (1), N (2), K (2), N (0) },
     { N (1), M (0), M (1), N (2), M (2), N (0) } },
@@ -54,10 +54,15 @@ list_of (const TinyUnit *unit, unsigned matrix)
 void
 ref_set_units (TinyTarget *target)
 {
-  uint32_t n = 0;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (1u << rows[i].n_thread_bits <= target->max_group[0])
-      target->units[n++] = rows[i];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const uint32_t dtypes = TINY_DTYPE_BIT (rows[i].a_dtype) | TINY_DTYPE_BIT (rows[i].b_dtype)
+                            | TINY_DTYPE_BIT (rows[i].c_dtype);
+    if (1u << rows[i].n_thread_bits > target->max_group[0]
+        || 1u << rows[i].n_thread_bits > target->max_group_total
+        || (target->dtypes_storage & dtypes) != dtypes)
+      return; /* rows have their numbers */
+    target->units[i] = rows[i];
+  }
 }
 
 const TinyUnit *
@@ -78,6 +83,19 @@ ref_is_fragment (unsigned dtype, unsigned lanes)
         return true;
   }
   return false;
+}
+
+bool
+ref_may_be_wide (const TinyInstr *instrs, const uint32_t *sources, const TinyInstr *instr)
+{
+  const bool stores = instr->op == TINY_INSTR_STORE;
+  const bool accesses = stores || instr->op == TINY_INSTR_LOAD;
+  const bool moves = instr->op == TINY_INSTR_UNIT || instr->op == TINY_INSTR_CONST
+                     || instr->op == TINY_INSTR_REGISTER
+                     || (accesses && instr->n_sources <= (stores ? 3 : 2));
+  const TinyInstr *value
+      = stores ? &instrs[sources[instr->sources + instr->n_sources - 1u]] : instr;
+  return moves && ref_is_fragment (value->dtype, instr->lanes);
 }
 
 /* One element of c + a b, with each product and sum rounded to c's dtype. */

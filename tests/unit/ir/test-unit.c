@@ -57,7 +57,9 @@ test_rows (void)
   BREAK_ROW ("no dtype", unit.c_dtype = 200);
   BREAK_ROW ("floats and integers", unit.c_dtype = TINY_DTYPE_I32);
   BREAK_ROW ("reserved", unit.reserved0 = 1);
-  BREAK_ROW ("reserved", unit.reserved = 1);
+  BREAK_ROW ("reserved", unit.reserved[4] = 1);
+  BREAK_ROW ("2 fragments, and it takes 3", unit.n_fragments = 2);
+  BREAK_ROW ("a has 1 << 16 lanes", memset (unit.a + 2, TINY_UNIT_SAME, 14));
 }
 
 static void
@@ -186,8 +188,10 @@ test_programs (void)
          p.target.units[0].n_thread_bits = 1;
          p.target.units[0].a[2] = p.target.units[0].b[2] = p.target.units[0].c[2]
          = TINY_UNIT_SAME);
-  BREAK ("4 lanes, the target has 2", p.instrs[GET].op = TINY_INSTR_NEG;
+  BREAK ("source 1 has 4 lanes, the target has 2", p.instrs[GET].op = TINY_INSTR_NEG;
          p.sources[p.instrs[GET].sources] = C);
+  BREAK ("source 1 has 4 lanes, the target has 2", p.instrs[GET].op = TINY_INSTR_EXTRACT;
+         p.instrs[GET].lanes = 1; p.sources[p.instrs[GET].sources] = C);
 }
 
 int
