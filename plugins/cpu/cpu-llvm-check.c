@@ -129,6 +129,22 @@ has_right_types (Emitter *e, const TinyInstr *instr)
   return is_right || emit_fail (e, instr, "dtypes of its sources") != NULL;
 }
 
+bool
+emit_has_all_sources (Emitter *e)
+{
+  const TinyLinear *linear = e->linear;
+  for (uint32_t i = 0; i < linear->n_instrs; i++) {
+    const TinyInstr *instr = &linear->instrs[i];
+    if (instr->sources > linear->n_sources
+        || instr->n_sources > linear->n_sources - instr->sources)
+      return emit_fail (e, instr, "number of sources") != NULL;
+    for (unsigned k = 0; k < instr->n_sources; k++)
+      if (linear->sources[instr->sources + k] >= i)
+        return emit_fail (e, instr, "a source comes later") != NULL;
+  }
+  return true;
+}
+
 static bool
 has_right_count (Emitter *e, const TinyInstr *instr)
 {

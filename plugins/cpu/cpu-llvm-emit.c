@@ -161,6 +161,8 @@ static bool
 emit_instructions (Emitter *e)
 {
   const TinyLinear *linear = e->linear;
+  if (e->tiles.of != NULL && !emit_has_all_sources (e))
+    return false;
   for (uint32_t i = 0; i < linear->n_instrs; i++) {
     const TinyInstr *instr = &linear->instrs[i];
     if (!emit_is_right (e, instr))

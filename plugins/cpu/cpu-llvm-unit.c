@@ -94,30 +94,14 @@ emit_is_fragment (const Emitter *e, const TinyInstr *instr)
   }
 }
 
-/* The tile of an instruction depends on those that come later, which are not checked by then. */
-static bool
-has_all_sources (const TinyLinear *linear)
-{
-  for (uint32_t i = 0; i < linear->n_instrs; i++) {
-    const TinyInstr *instr = &linear->instrs[i];
-    if (instr->sources > linear->n_sources
-        || instr->n_sources > linear->n_sources - instr->sources)
-      return false;
-    for (unsigned k = 0; k < instr->n_sources; k++)
-      if (linear->sources[instr->sources + k] >= i)
-        return false;
-  }
-  return true;
-}
-
 bool
 emit_tiles_init (Emitter *e)
 {
   bool has_units = false;
   for (uint32_t i = 0; i < e->linear->n_instrs && !has_units; i++)
     has_units = e->linear->instrs[i].op == TINY_INSTR_UNIT;
-  if (!has_units || find_row (e, 0) < 0 || !has_all_sources (e->linear))
-    return true; /* the instruction that is wrong is refused where it is reached */
+  if (!has_units || find_row (e, 0) < 0)
+    return true;
   e->tiles.of = malloc (e->linear->n_instrs);
   if (e->tiles.of != NULL)
     memset (e->tiles.of, NO_TILE, e->linear->n_instrs);

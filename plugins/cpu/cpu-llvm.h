@@ -178,6 +178,8 @@ bool emit_prefetches (Emitter *e);
 
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);
+/* The same of the sources of all instructions: a tile depends on what comes later, and is not checked by then. */
+bool emit_has_all_sources (Emitter *e);
 
 /* False, and the error filled: a LOAD or STORE whose memory is none, or whose index is no scalar integer. */
 bool emit_has_address (Emitter *e, const TinyInstr *instr);

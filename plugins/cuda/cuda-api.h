@@ -17,7 +17,7 @@ typedef struct CudaModuleObject *CudaModule;
 typedef struct CudaFunctionObject *CudaFunction;
 typedef uint64_t CudaAddress; /* on the device */
 
-/* What a call answers; the third column is our own: the status that always fits, or 0. */
+/* Answers of calls; the third column is our own: the status that always fits, or 0. */
 /* clang-format off */
 #define CUDA_ERRORS(ERROR) \
   ERROR (INVALID_VALUE, 1, 0) \

@@ -356,7 +356,7 @@ end_submission (const Run *run, const TinySubmit *submit)
   return TINY_STATUS_OK;
 }
 
-/* Of a submission that fails nothing runs any more afterwards, and its host memory is not written. */
+/* A submission that failed runs no further afterwards, and its host memory is not written. */
 static TinyStatus
 begin (const Run *run, const TinySubmit *submit)
 {
@@ -429,7 +429,7 @@ cuda_queue_create (CudaDevice *device, CudaQueue **out, CudaError *error)
   return status;
 }
 
-/* Of a lost device's, the driver keeps what it has until the process ends. */
+/* A lost device's stream and events stay the driver's until the process ends. */
 void
 cuda_queue_destroy (CudaDevice *device, CudaQueue *queue)
 {

@@ -54,7 +54,7 @@ void ref_set_units (TinyTarget *target);
 const TinyUnit *ref_find_unit (int64_t number);
 /* True if a fragment has as many lanes, which may be more than MAX_LANES. */
 bool ref_is_fragment (unsigned dtype, unsigned lanes);
-/* Whether @instr is one of those that may have a fragment's lanes, and has. */
+/* True if @instr is one of those that may have a fragment's lanes, and has. */
 bool ref_may_be_wide (const TinyInstr *instrs, const uint32_t *sources, const TinyInstr *instr);
 /* c + a b. A work-item's fragments lie @stride after the one's before, and so do those of @result. False: no memory. */
 bool ref_multiply (const TinyUnit *unit,

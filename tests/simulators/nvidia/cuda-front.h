@@ -93,7 +93,7 @@ extern CudaDriver cuda_driver;
 
 typedef enum { CUDA_ALWAYS, CUDA_INITIALISED, CUDA_CONTEXT } CudaNeed;
 
-/* What a function begins with: faults that are asked for, and what it needs. */
+/* The beginning of a function: faults that are asked for, and what it needs. */
 CUresult cuda_enter (const char *name, CudaNeed need);
 #define CUDA_ENTER(need)                                                                       \
   do {                                                                                         \

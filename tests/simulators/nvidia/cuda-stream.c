@@ -171,7 +171,7 @@ cuStreamCreateWithPriority (CUstream *out, unsigned flags, int priority)
   return create_stream (out, flags);
 }
 
-/* What is in it is done before. */
+/* Work that is in it is done before. */
 CUDA_EXPORT
 cuStreamDestroy_v2 (CUstream stream)
 {

@@ -272,7 +272,7 @@ read_up_to_three (PtxReader *reader, guint32 *out)
   }
 }
 
-/* What stands between a function's parameters and its body. */
+/* The words between a function's parameters and its body. */
 static void
 read_performance (PtxReader *reader)
 {

@@ -127,7 +127,7 @@ ptx_pack (PtxType type, PtxExact exact, guint round, gboolean is_saturated)
   int low = MAX (top, least) - (int) format->n_mantissa, shift = low - exact.exponent;
   guint64 kept = shift >= 64 ? 0 : shift > 0 ? mantissa >> shift : mantissa << -shift;
   guint64 rest = shift >= 64 ? mantissa : shift > 0 ? ptx_truncate (shift, mantissa) : 0;
-  /* What is 65 bits or more below the last is less than half of it. */
+  /* A rest 65 bits or more below the last is less than half of it. */
   gboolean is_tiny = shift > 64;
   guint64 half = shift > 0 && shift <= 64 ? (guint64) 1 << (shift - 1) : 0;
   kept += rounds_up (round, exact.is_negative, kept & 1, is_tiny ? 1 : rest, half,

@@ -476,7 +476,7 @@ compare_bits (const PtxInstr *instr, PtxType type, guint64 a, guint64 b)
                   value_of (instr, type, b));
 }
 
-/* Of packed types the second predicate is that of the upper half. */
+/* The second predicate of packed types is that of the upper half. */
 void
 ptx_run_fsetp (PtxWarp *warp, const PtxInstr *instr)
 {

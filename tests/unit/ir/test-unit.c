@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-unit.c: rows of matrix units, and programs that use one: what is right, and each way to break it. */
-#include <string.h>
-
-#include "../case-fails.h"
-#include "base/tiny-error.h"
+#include "check-linear.h"
 #include "ir/tiny-unit.h"
-#include "ir/tiny-verify.h"
 
 /* Two by two by two, by one work-item. */
 static const TinyUnit small = { .a_dtype = TINY_DTYPE_F32,
@@ -147,26 +143,6 @@ build (Program *self)
   self->target.ops[TINY_DTYPE_F32] = TINY_INSTR_BIT (TINY_INSTR_NEG);
   self->target.units[0] = small;
 }
-
-static void
-check (const Program *self, const char *reason)
-{
-  g_autoptr (GError) error = NULL;
-  const gboolean legal = tiny_verify_linear (&self->linear, &self->target, &error);
-  if (reason == NULL) {
-    g_assert_no_error (error);
-    g_assert_true (legal);
-  } else if (legal || strstr (error->message, reason) == NULL) {
-    CASE_FAILS ("%s, not %s", legal ? "legal" : error->message, reason);
-  }
-}
-
-#define BREAK(reason, ...)                                                                     \
-  do {                                                                                         \
-    build (&p);                                                                                \
-    __VA_ARGS__;                                                                               \
-    check (&p, reason);                                                                        \
-  } while (0)
 
 static void
 test_programs (void)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-verify-linear.c: a legal linear program, and each way to break it. */
-#include <string.h>
-
-#include "../case-fails.h"
-#include "base/tiny-error.h"
-#include "ir/tiny-verify.h"
+#include "check-linear.h"
 
 /* out[i] = sum over k of in[i * 64 + k], in a form that is easy to damage. */
 enum {
@@ -104,35 +100,11 @@ build (Program *self)
       = TINY_INSTR_BIT (TINY_INSTR_ADD) | TINY_INSTR_BIT (TINY_INSTR_MUL);
 }
 
-static void
-check (const Program *self, const char *reason)
-{
-  g_autoptr (GError) error = NULL;
-  gboolean legal = tiny_verify_linear (&self->linear, &self->target, &error);
-  if (reason == NULL) {
-    g_assert_no_error (error);
-    g_assert_true (legal);
-  } else if (legal) {
-    CASE_FAILS ("not refused: %s", reason);
-  } else {
-    g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
-    if (strstr (error->message, reason) == NULL)
-      CASE_FAILS ("refused for another reason: %s, not %s", error->message, reason);
-  }
-}
-
 static guint32 *
 source (Program *self, guint at, guint i)
 {
   return &self->sources[self->instrs[at].sources + i];
 }
-
-#define BREAK(reason, ...)                                                                     \
-  do {                                                                                         \
-    build (&p);                                                                                \
-    __VA_ARGS__;                                                                               \
-    check (&p, reason);                                                                        \
-  } while (0)
 
 static void
 test_breaks (void)

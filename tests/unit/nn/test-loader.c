@@ -322,7 +322,7 @@ test_own_function (void)
   }
 }
 
-/* What a garbage collector does that runs on the thread that reads ahead. */
+/* The last reference goes on the thread that reads ahead, as with a garbage collector there. */
 static GBytes *
 drop_last (guint64 index, gpointer user_data, GError **error)
 {

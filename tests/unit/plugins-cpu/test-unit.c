@@ -5,6 +5,8 @@
 #include "harness.h"
 
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const char with_tiles[] = "x86_64,sapphirerapids";
 enum { WIDE_A = 512, WIDE_C = 256 }; /* lanes of bf16 factors and f32 sums */
@@ -123,6 +125,8 @@ expect_refusal (Parts *of, const char *arch, const char *reason)
   void *data = NULL;
   uint64_t size;
   g_assert_cmpint (h.llvm->compile (&args, &data, &size, &error), ==, TINY_STATUS_UNSUPPORTED);
+  if (strstr (error.text, reason) == NULL)
+    g_test_message ("%s, not %s", error.text, reason);
   g_assert_nonnull (strstr (error.text, reason));
   g_assert_null (data);
   g_free (of->p);
@@ -180,6 +184,77 @@ test_refusals (void)
   expect_refusal (&of, with_tiles, "a gate");
 }
 
+/* Programs that the core would not make, and a compiler that ends by itself must not see. */
+static void
+test_hostile (void)
+{
+  enum { FAR = 1 << 30 };
+  uint32_t a, c, sum;
+  Parts of = begin ();
+  Program *p = of.p;
+  a = load (&of);
+  sum = product (&of, 0, a, a, none (&of));
+  ADD (EXTRACT, F32, 1, 0, sum);
+  expect_refusal (&of, with_tiles, "lanes");
+
+  of = begin ();
+  p = of.p;
+  a = load (&of);
+  product (&of, 0, a, a, none (&of));
+  uint32_t place = ADD (REGISTER, F32, WIDE_C, 0), one = ADD (CONST, F32, 1, 0);
+  ADD (STORE, VOID, 1, 0, place, one);
+  expect_refusal (&of, with_tiles, "width");
+
+  of = begin ();
+  p = of.p;
+  c = none (&of);
+  uint32_t number = ADD (CONST, BF16, 1, 0);
+  a = ADD (LOAD, BF16, WIDE_A, 0, number, of.zero);
+  product (&of, 0, a, a, c);
+  expect_refusal (&of, with_tiles, "no memory");
+
+  of = begin ();
+  p = of.p;
+  uint32_t real = ADD (CONST, F32, 1, 0);
+  a = ADD (LOAD, BF16, WIDE_A, 0, of.a, real);
+  product (&of, 0, a, a, none (&of));
+  expect_refusal (&of, with_tiles, "no scalar integer");
+
+  of = begin ();
+  p = of.p;
+  a = load (&of);
+  sum = product (&of, 0, a, a, none (&of));
+  write_out (&of, sum);
+  p->instrs[p->linear.n_instrs - 1].sources = FAR;
+  expect_refusal (&of, with_tiles, "number of sources");
+}
+
+/* Tiles are taken for the process when a program that uses them is loaded, and not by looking. */
+static void
+test_permission (void)
+{
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  enum { PERMITTED = 0x1022, TILE_DATA = 18 }; /* ARCH_GET_XCOMP_PERM, XFEATURE_XTILEDATA */
+  uint64_t may = 0;
+  const unsigned n = count_units (h.llvm, h.target.arch);
+  if (n == 0 || h.target.units[0].a_dtype != TINY_DTYPE_BF16
+      || syscall (SYS_arch_prctl, PERMITTED, &may) != 0) {
+    g_test_skip ("this processor, or its system, has no tiles for bf16");
+    return;
+  }
+  g_assert_cmpuint (may >> TILE_DATA & 1, ==, 0);
+  Parts of = begin ();
+  uint32_t a = load (&of);
+  write_out (&of, product (&of, 0, a, a, none (&of)));
+  program_unload (program_build (of.p));
+  g_assert_cmpint (syscall (SYS_arch_prctl, PERMITTED, &may), ==, 0);
+  g_assert_cmpuint (may >> TILE_DATA & 1, ==, 1);
+  g_free (of.p);
+#else
+  g_test_skip ("there are no tiles here");
+#endif
+}
+
 int
 main (int argc, char **argv)
 {
@@ -188,6 +263,8 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/unit/rows", test_rows);
   g_test_add_func ("/plugins-cpu/unit/code", test_code);
   g_test_add_func ("/plugins-cpu/unit/refusals", test_refusals);
+  g_test_add_func ("/plugins-cpu/unit/hostile", test_hostile);
+  g_test_add_func ("/plugins-cpu/unit/permission", test_permission);
   int result = g_test_run ();
   harness_close ();
   return result;
